@@ -8,12 +8,14 @@ A part stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``; the res
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
+from inspect import cleandoc
 from itertools import pairwise
 from pathlib import Path
 from textwrap import wrap
@@ -40,7 +42,7 @@ def summary(thing: Any) -> str:
 
 def _plain(text: str) -> str:
     """Names in docstrings as Markdown writes them."""
-    return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":(?:class|func):`([^`]+)`", r"`\1`", text))
+    return re.sub(r"``([^`]+)``", r"`\1`", re.sub(r":(?:class|func|meth):`~?(?:dalembert\.)?([^`]+)`", r"`\1`", text))
 
 
 # Joints: every column is computed from the joint itself, its equations by running them over SymPy.
@@ -153,13 +155,108 @@ def feature_matrix() -> str:
         rows.append([f"`{name}`", summary(joint), needs])
     parts.append(
         "## Joints\n\nEvery joint may be in the tree or close a loop, with every formulation that takes its equations; "
-        "a custom joint closes a loop only if its `equations` are given. Equations: "
-        "[theory of joints](../theory/joints.md).\n\n" + table(["joint", "what it is", "needs"], rows)
+        "a custom joint closes a loop only if its `equations` are given. [Which one](../how-to/joints.md); "
+        "[equations](../theory/joints.md).\n\n" + table(["joint", "what it is", "needs"], rows)
     )
     for title, registry in (("Solids", SOLIDS), ("Constraints", CONSTRAINTS), ("Forces", FORCES)):
-        rows = [[f"`{name}`", summary(kind)] for name, kind in registry.items()]
+        rows = [[_guided(name), summary(kind)] for name, kind in registry.items()]
         parts.append(f"## {title}\n\n" + table([title[:-1].lower(), "what it is"], rows))
     return "\n".join(parts)
+
+
+# Where a solid, a constraint or a force is explained.
+GUIDES = {
+    "how-to/bodies": "rod cylinder box plate disc ring sphere balance",
+    "how-to/drives": "drive gear rack coupler equation joint-force",
+    "how-to/springs": "spring strut torsional-spring torsion bushing force torque potential",
+    "how-to/contact": "limit rigid-contact stop contact",
+    "how-to/joint-friction": "friction contact-friction",
+    "how-to/cables": "cable belt",
+    "how-to/rolling": "rolling-surface",
+    "how-to/moving-frames": "moving-frame",
+    "theory/generalized-coordinates": "explicit",
+}
+
+
+def _guided(name: str) -> str:
+    """A name with a link to the page that explains it, if there is one."""
+    page = next((page for page, names in GUIDES.items() if name in names.split()), None)
+    return f"[`{name}`](../{page}.md)" if page else f"`{name}`"
+
+
+# Formulations
+
+
+def formulation_call(name: str) -> str:
+    """How a formulation is called, what it takes, and its options, for its page."""
+    from dalembert.dynamics.choose import first_coordinates
+    from dalembert.formulations import FORMULATIONS
+
+    formulation = FORMULATIONS[name]
+    support = formulation.supports()
+    fields = {
+        "closed_loops": "closed loops", "redundant_constraints": "redundant constraints",
+        "nonholonomic": "rolling and other velocity constraints", "rheonomic": "drives and other functions of time",
+    }  # fmt: skip
+    no = [words for field, words in fields.items() if not getattr(support, field)]
+    constraints = "all but " + ", ".join(no) if no else "all kinds"
+    first = first_coordinates(name)
+    others = [f"`{other}`" for other in support.coordinates if other != first]
+    taken = [f"`{first}`{' (default)' if others else ''}", *others]
+    lines = [
+        f'`formulation="{name}"` in `da.simulate`, `da.compile` and `da.compare`; on the command line '
+        f"`--formulation {name}`.\n",
+        f"- Coordinates: {', '.join(taken)}.",
+        f"- Constraints: {constraints}{'' if support.exact else '; they hold approximately'}.",
+    ]
+    options = _options(formulation)
+    if not options:
+        return "\n".join([*lines, "- Options: none."]) + "\n"
+    kind = formulation.__name__
+    call = f"`formulation={kind}({options[0][0][0]}=…)`"
+    lines.append(f"- Options: {call} with `from {formulation.__module__} import {kind}`.\n")
+    rows = [[", ".join(f"`{part}`" for part in column) for column in (names, values)] + [text]
+            for names, values, text in options]  # fmt: skip
+    return "\n".join(lines) + "\n" + table(["option", "default", "what it does"], rows)
+
+
+def integrator_table() -> str:
+    """Order, steps and options of every integrator, and what the options mean."""
+    from dalembert.integrators import INTEGRATORS
+
+    rows, known = [], {}
+    for name, kind in INTEGRATORS.items():
+        listed = []
+        for options, values, text in _options(kind):
+            listed += [f"`{one}={value}`" for one, value in zip(options, values, strict=True)]
+            known |= {one: text for one in options if one not in known}
+        rows.append([f"`{name}`", str(kind.order), "chosen" if kind.adaptive else "fixed", ", ".join(listed)])
+    meanings = [[f"`{one}`", text] for one, text in known.items()]
+    return table(["integrator", "order", "steps", "options"], rows) + "\n" + table(["option", "what it does"], meanings)
+
+
+def _options(kind: Any) -> list[tuple[list[str], list[str], str]]:
+    """Names, defaults and meaning of the fields of a dataclass, as the docstrings of it and its bases explain them."""
+    if not dataclasses.is_dataclass(kind):
+        return []
+    known: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        text = inspect.cleandoc(base.__doc__ or "")
+        section = re.search(r"^(?:Args|Attributes):\n((?: +\S.*\n?|\n)+)", text, re.MULTILINE)
+        found = re.findall(r"^    (\w[\w, ]*): ((?:.|\n     )*)", section[1] if section else "", re.MULTILINE)
+        for names, meaning in found:
+            known |= dict.fromkeys(names.split(", "), _plain(" ".join(meaning.split())))
+    rows: list[tuple[list[str], list[str], str]] = []
+    for field in dataclasses.fields(kind):
+        if not rows or rows[-1][2] != known[field.name]:
+            rows.append(([], [], known[field.name]))
+        rows[-1][0].append(field.name)
+        rows[-1][1].append(_default(field.default))
+    return rows
+
+
+def _default(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else _literal(value)
 
 
 # The public names
@@ -172,8 +269,8 @@ def api() -> str:
 
     parts = [
         "# Python interface\n\n<!-- Generated by docs/generate.py from the docstrings; do not edit. -->\n\n"
-        "`import dalembert as da`. Names that start with an underscore, and modules that are not on this page, may "
-        "change.\n"
+        "```python\nimport dalembert as da\n```\n\nNames that start with an underscore, and modules that are not on "
+        "this page, may change.\n"
         "The fields of bodies, joints, shapes, forces and constraints are those of [model files](model-files.md).\n"
     ]
     functions = [name for name in da.__all__ if inspect.isfunction(getattr(da, name))]
@@ -244,6 +341,8 @@ def _members(kind: Any) -> Iterator[tuple[str, Any]]:
     for key, member in (item for part in (kind, *made) for item in vars(part).items()):
         if key.startswith("_") or isinstance(member, (staticmethod, enum.Enum)):
             continue
+        if inspect.isfunction(member) and member.__name__ != key:  # an earlier name of another one
+            continue
         if isinstance(member, classmethod):
             member = member.__func__
         if (inspect.isfunction(member) or isinstance(member, (property, cached_property))) and inspect.getdoc(member):
@@ -294,26 +393,34 @@ def _literal(value: Any) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
+_SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Warns|Example|References?|Equivalent to):(.*)")
+_LISTS = {"Args", "Attributes", "Raises", "Warns"}
+
+
 def _docstring(thing: Any) -> str:
-    """A docstring in Google form as Markdown: paragraphs, and a list for each section."""
-    lines = (inspect.getdoc(thing) or "").splitlines()
-    out: list[str] = []
-    in_section = False
-    for line in lines:
-        section = re.fullmatch(r"(Args|Attributes|Returns|Raises|Reference|References|Equivalent to):(.*)", line)
-        if section:
-            out += ["", f"**{section[1]}**{section[2]}", ""]
-            in_section = True
-        elif in_section and re.match(r"    \S", line):
-            name, colon, text = line.strip().partition(": ")
-            plain = colon and re.fullmatch(r"[\w, .*]+", name)
-            out.append(f"- `{name}`: {text}" if plain else f"- {line.strip()}")
-        elif in_section and line.startswith("     "):
-            out[-1] += " " + line.strip()
+    """A docstring in Google form as Markdown: lists for sections that name things, programs for examples, else text."""
+    parts: list[tuple[str, list[str]]] = [("", [])]
+    for line in (inspect.getdoc(thing) or "").splitlines():
+        if section := _SECTION.fullmatch(line):
+            parts.append((section[1], [section[2].strip()] if section[2].strip() else []))
+        elif not line.strip() and parts[-1][0] and parts[-1][0] != "Example":
+            parts.append(("", []))
         else:
-            in_section = in_section and not line.strip()
-            out.append(f"    {line.strip()}" if line.startswith("    ") else line)
-    return re.sub(r"\n{3,}", "\n\n", _plain("\n".join(out))).strip() + "\n"
+            parts[-1][1].append(line)
+    return _plain("\n\n".join(_section(name, lines) for name, lines in parts if lines)).strip() + "\n"
+
+
+def _section(name: str, lines: list[str]) -> str:
+    """One section as Markdown."""
+    text = cleandoc("\n".join(["", *lines]))
+    if name == "Example":
+        return f"**Example**\n\n```python\n{text}\n```"
+    if name in _LISTS:
+        items = re.findall(r"^(\w[\w, .*]*): ((?:.|\n +)*)", text, re.MULTILINE)
+        return f"**{name}**\n\n" + "\n".join(f"- `{names}`: {' '.join(meaning.split())}" for names, meaning in items)
+    if name:
+        return f"**{name}** {' '.join(text.split())}"
+    return "\n".join(f"    {line.strip()}" if line.startswith("    ") else line for line in lines).strip("\n")
 
 
 # The command line
@@ -439,15 +546,24 @@ PAGES: dict[str, Callable[[], str]] = {
 PARTS: dict[str, tuple[str, Callable[[], str]]] = {
     "theory/joints.md": ("joints", joint_table),
     "reference/cli.md": ("commands", commands),
+    "theory/integrators.md": ("integrators", integrator_table),
     "contributing/architecture.md": ("rooms", rooms),
     "gallery.md": ("gallery", gallery),
 }
 
 
+def parts() -> dict[str, tuple[str, Callable[[], str]]]:
+    """What is generated inside pages that are written by hand: by page, the name of the part and what makes it."""
+    from dalembert.formulations import FORMULATIONS
+
+    calls = {f"theory/formulations/{name}.md": ("call", partial(formulation_call, name)) for name in FORMULATIONS}
+    return PARTS | calls
+
+
 def expected() -> dict[str, str]:
     """The text that each generated page should have, by its path inside ``docs``."""
     texts = {path: make() for path, make in PAGES.items()}
-    for path, (name, make) in PARTS.items():
+    for path, (name, make) in parts().items():
         begin, end = f"<!-- generated: {name} -->\n", "<!-- end -->"
         head, rest = (DOCS / path).read_text(encoding="utf-8").split(begin)
         texts[path] = head + begin + "\n" + make() + "\n" + end + rest.split(end, 1)[1]

@@ -31,6 +31,10 @@ class State:
         time: t (s).
         q, u: relative coordinates and velocities, as ``coordinates`` lays them out.
         parameters: values that differ from the model's.
+
+    Example:
+        state = da.assemble(da.library.four_bar(), {"A": 1.0})
+        run = da.simulate(da.library.four_bar(), 1.0, initial=state, coordinates="absolute")
     """
 
     time: float

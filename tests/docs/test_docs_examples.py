@@ -37,6 +37,7 @@ SLOW = {
     "docs/how-to/saving.md",
     "docs/how-to/states.md",
     "docs/how-to/sweep.md",
+    "docs/reference/api.md",
     "docs/theory/analytical.md",
     "docs/theory/formulations/hamilton.md",
     "docs/theory/formulations/modular.md",

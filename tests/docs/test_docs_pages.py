@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import re
 import sys
 from pathlib import Path
@@ -45,11 +46,51 @@ def test_every_picture_is_made_by_a_script_and_shown():
     assert shown == pictures
 
 
-def test_every_formulation_has_a_page():
+def test_every_formulation_has_a_page_with_all_that_a_reader_asks():
     from dalembert.formulations import FORMULATIONS
 
     for name in FORMULATIONS:
-        assert (DOCS / "theory" / "formulations" / f"{name}.md").exists(), name
+        page = DOCS / "theory" / "formulations" / f"{name}.md"
+        text = page.read_text(encoding="utf-8")
+        sections = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        wanted = ["Equations", "When to use it", "Limits", "Call and options", "Example", "References"]
+        assert [section for section in sections if section in wanted] == wanted, name
+        assert "**The idea.**" in text.split("## ")[0], name
+        assert "```python" in text.split("## Example")[1], name
+
+
+def test_every_element_is_explained_where_a_reader_looks():
+    from dalembert.constraints import CONSTRAINTS
+    from dalembert.coordinates import COORDINATES
+    from dalembert.forces import FORCES
+    from dalembert.integrators import INTEGRATORS
+    from dalembert.joints import JOINTS
+    from dalembert.solids import SOLIDS
+
+    def missing(page: str, names) -> list[str]:
+        text = (DOCS / page).read_text(encoding="utf-8")
+        return [name for name in names if f"`{name}`" not in text]
+
+    assert not missing("how-to/joints.md", [name.replace("-", "_") for name in JOINTS])
+    assert not missing("how-to/choosing.md", [*INTEGRATORS, *COORDINATES])
+    for page, names in _script("generate").GUIDES.items():
+        text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+        assert not [name for name in names.split() if not re.search(rf"\b{name.replace('-', '[-_]')}\b", text)], page
+    linked = " ".join(_script("generate").GUIDES.values()).split()
+    assert sorted(linked) == sorted([*SOLIDS, *CONSTRAINTS, *FORCES])
+
+
+def test_every_public_call_explains_its_arguments_and_has_an_example():
+    import dalembert as da
+
+    calls = {name: getattr(da, name) for name in da.__all__ if inspect.isroutine(getattr(da, name))}
+    assert len(calls) > 20
+    for name, call in calls.items():
+        text = inspect.getdoc(call) or ""
+        explained = " ".join(re.findall(r"^    ([\w, ]+): ", text, re.MULTILINE)).replace(",", "").split()
+        silent = [one for one in inspect.signature(call).parameters if one not in explained]
+        assert not silent, f"da.{name} does not say what {silent} are"
+        assert f"da.{name}(" in text, f"da.{name} has no example"
 
 
 _UNITS = [

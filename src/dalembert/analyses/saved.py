@@ -26,6 +26,13 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
 
     Raises:
         DalembertError: there is no such file, it is no result, or it was changed or damaged since it was written.
+
+    Args:
+        path: a file that ``run.save`` wrote.
+
+    Example:
+        da.simulate(da.library.pendulum(), 1.0).save("run.nc")
+        run = da.load("run.nc")
     """
     path = Path(path)
     if path.suffix.lower() in _MODELS:

@@ -29,12 +29,14 @@ NOT_TRUSTED = 1
 # where that would take a quarter of the time of a short command.
 SELDOM = (300_000, 20, 20)
 
-ModelArgument = Annotated[str, typer.Argument(help="A model file (.yaml) or the name of a bundled model (see 'list').")]
+ModelArgument = Annotated[
+    str, typer.Argument(help="A model file (.yaml, .urdf, .xml) or the name of a bundled model (see 'list').")
+]
 DurationOption = Annotated[
     float | None, typer.Option(help="How long to simulate (s); default 10, or what suits a bundled model.")
 ]
-NamesOption = Annotated[str, typer.Option(help="Names with commas between, or 'all'.")]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress on a terminal.")]
+NamesOption = Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")]
+QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")]
 
 
 def main() -> None:
@@ -79,12 +81,13 @@ def run(
     options: dict[str, Any],
     duration: DurationOption = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File that keeps the run; the same call goes on from it after a crash.")
+        Path | None,
+        typer.Option(help="File to save the run to from time to time; after a crash the same call resumes from it."),
     ] = None,
     checkpoint_interval: Annotated[float, typer.Option(help="Wall time between two checkpoints (s).")] = 30.0,
     strict: Annotated[bool, typer.Option(help="Write no files if the result cannot be trusted.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("."),
-    html: Annotated[Path | None, typer.Option(help="Animation; default NAME.html in the folder.")] = None,
+    html: Annotated[Path | None, typer.Option(help="File of the animation; default: NAME.html in the folder.")] = None,
     files: Annotated[bool, typer.Option(help="Write NAME.nc, NAME.png and NAME.html.")] = True,
     quiet: QuietOption = False,
 ) -> None:
@@ -106,18 +109,23 @@ def live(
         list[str] | None, typer.Option(help="Parameter with a slider, as name or name=low:high; repeat for more.")
     ] = None,
     start: Annotated[
-        list[str] | None, typer.Option(help="Joint whose coordinate at the start has a slider, likewise.")
+        list[str] | None,
+        typer.Option(
+            help="Joint with a slider for its initial coordinate, as joint or joint=low:high; repeat for more."
+        ),
     ] = None,
     start_rate: Annotated[
-        list[str] | None, typer.Option(help="Joint whose velocity at the start has a slider, likewise.")
+        list[str] | None,
+        typer.Option(help="Joint with a slider for its initial velocity, as joint or joint=low:high; repeat for more."),
     ] = None,
     menu: Annotated[
-        list[str] | None, typer.Option(help="Integrator in a menu of the page, such as radau; repeat for more.")
+        list[str] | None,
+        typer.Option(help="Integrator that the page offers in a menu, such as radau; repeat for more."),
     ] = None,
     motion: Annotated[
-        list[str] | None, typer.Option(help="Drive whose formula can be typed anew in the page; repeat for more.")
+        list[str] | None, typer.Option(help="Drive whose formula can be changed in the page; repeat for more.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="The page; default NAME-live.html in this folder.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File of the page; default: NAME-live.html in this folder.")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write one HTML file that simulates: sliders, animation, plots and certificate, without network or server."""
@@ -135,25 +143,25 @@ def export(
     options: dict[str, Any],
     duration: Annotated[
         float | None,
-        typer.Option(help="How long the run is that main.c makes again, default 1; the experiment of an FMU, 10 (s)."),
+        typer.Option(help="Length of the run that main.c repeats (s), default 1; of an FMU's experiment, default 10."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for C, or the file of an FMU: x.fmu.")] = Path("."),
-    name: Annotated[str | None, typer.Option(help="Prefix of files and functions of C.")] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the C files, or the file of an FMU (x.fmu).")] = Path("."),
+    name: Annotated[str | None, typer.Option(help="Prefix of the C files and functions.")] = None,
     fmi: Annotated[int, typer.Option(help="Version of FMI: 3 or 2.")] = 3,
     platform: Annotated[
         list[str] | None,
         typer.Option(help="Platform of an FMU, such as linux-x86-64, or all; repeat for more. Default: this one."),
     ] = None,
     input: Annotated[
-        list[str] | None, typer.Option(help="Parameter that is an input of an FMU; repeat for more.")
+        list[str] | None, typer.Option(help="Parameter that becomes an input of the FMU; repeat for more.")
     ] = None,
     processor: Annotated[
         list[str] | None,
-        typer.Option(help="Micro-controller that gets machine code beside the C, such as cortex-m4; repeat for more."),
+        typer.Option(help="Microcontroller to write machine code for, such as cortex-m4; repeat for more."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Write a mechanism as stand-alone C99 without allocation, or as an FMU for other simulators."""
+    """Write a model as stand-alone C99 without allocation, or as an FMU for other simulators."""
     from dalembert.cli.live_command import export_model
 
     platforms = "all" if platform == ["all"] else platform
@@ -169,12 +177,12 @@ def compare(
     duration: DurationOption = None,
     formulations: NamesOption = "all",
     coordinates: NamesOption = "all",
-    repeats: Annotated[int, typer.Option(help="Timed runs of each; the shortest time counts.")] = 1,
+    repeats: Annotated[int, typer.Option(help="How many timed runs of each; the shortest time counts.")] = 1,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Run a model in every formulation and in all coordinates; show sizes, times, errors and conditions."""
+    """Run a model in every formulation and in all coordinates; show sizes, times, errors and condition numbers."""
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
@@ -186,16 +194,22 @@ def compare(
 def assemble(
     model: ModelArgument,
     initial: Annotated[
-        list[str] | None, typer.Option(help="Coordinate of a joint, or value of an output, as name=number.")
+        list[str] | None,
+        typer.Option(help="Coordinate of a joint, or value of an output, as name=number; repeat for more."),
     ] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
+    rate: Annotated[
+        list[str] | None, typer.Option(help="Velocity of a joint, as joint=number; repeat for more.")
+    ] = None,
     guess: Annotated[
-        list[str] | None, typer.Option(help="Where to begin: coordinate of a joint, as joint=number.")
+        list[str] | None,
+        typer.Option(help="Where the search begins: coordinate of a joint, as joint=number; repeat for more."),
     ] = None,
-    lock: Annotated[list[str] | None, typer.Option(help="Joint or body that stays where it is; repeat.")] = None,
+    lock: Annotated[
+        list[str] | None, typer.Option(help="Joint or body that stays where it is; repeat for more.")
+    ] = None,
     branches: Annotated[bool, typer.Option("--branches", help="Find every way in which the loops close.")] = False,
     set_: ParameterOption = None,
-    time: Annotated[float, typer.Option(help="For drives (s).")] = 0.0,
+    time: Annotated[float, typer.Option(help="Time at which drives are evaluated (s).")] = 0.0,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
 ) -> None:
     """Close the loops of a model; show coordinates and velocities of all joints, or all branches."""
@@ -216,14 +230,19 @@ def kinematics(
         typer.Option(help="What is driven, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
     ] = None,
     duration: DurationOption = None,
-    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    output_step: Annotated[
+        float | None, typer.Option(help="Output interval (s); default: a thousandth of the duration.")
+    ] = None,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
+    ] = None,
     set_: ParameterOption = None,
     write: Annotated[
-        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (plots), .html (animation).")
+        list[Path] | None,
+        typer.Option(help="File to write: .nc or .csv (numbers), .png (plots), .html (animation); repeat for more."),
     ] = None,
 ) -> None:
-    """Lead a model by its drives; show dead points, singular positions and changes of branch."""
+    """Move a model by its drives, without forces; show dead points, singular positions and changes of branch."""
     from dalembert.cli.motion_commands import kinematics_of_model
 
     options: dict[str, Any] = {
@@ -238,8 +257,10 @@ def kinematics(
 def derive(
     model: ModelArgument,
     formulation: Annotated[str, typer.Option(help="Formalism, e.g. lagrange, hamilton, kane.")] = "lagrange",
-    sequence: Annotated[str | None, typer.Option(help="Axes of the three angles of a ball, e.g. zxz.")] = None,
-    simplify: Annotated[bool, typer.Option(help="Bring small systems into short forms.")] = True,
+    sequence: Annotated[
+        str | None, typer.Option(help="Axes of the three angles of ball joints and free bodies, e.g. zxz.")
+    ] = None,
+    simplify: Annotated[bool, typer.Option(help="Simplify the equations of small systems.")] = True,
     method: Annotated[
         str, typer.Option(help="'symbolic' writes expressions out, 'graph' names shared parts, or 'auto'.")
     ] = "auto",
@@ -274,15 +295,22 @@ def inverse(
         typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
     ] = None,
     duration: DurationOption = None,
-    output_step: Annotated[float | None, typer.Option(help="Output interval (s).")] = None,
+    output_step: Annotated[
+        float | None, typer.Option(help="Output interval (s); default: a thousandth of the duration.")
+    ] = None,
     smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")] = None,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
+    ] = None,
     write: Annotated[
-        list[Path] | None, typer.Option(help="File: .nc or .csv (numbers), .png (sizing report), .html (animation).")
+        list[Path] | None,
+        typer.Option(
+            help="File to write: .nc, .csv (numbers), .png (sizing report), .html (animation); repeat for more."
+        ),
     ] = None,
 ) -> None:
-    """Find the forces behind a prescribed motion; show what motors and bearings must stand."""
+    """Find the forces behind a prescribed motion; show what motors must supply and bearings must carry."""
     from dalembert.cli.inverse_command import inverse_model
 
     trusted = inverse_model(
@@ -305,10 +333,11 @@ def inspect(
     model: ModelArgument,
     set_: ParameterOption = None,
     redundancy: Annotated[
-        bool, typer.Option("--redundancy", help="Tell what is redundant, which reactions are unique, and a remedy.")
+        bool, typer.Option("--redundancy", help="Report what is redundant, which reactions are unique, and a remedy.")
     ] = False,
     initial: Annotated[
-        list[str] | None, typer.Option(help="With --redundancy: coordinate of a joint, as joint=number.")
+        list[str] | None,
+        typer.Option(help="With --redundancy: coordinate of a joint, as joint=number; repeat for more."),
     ] = None,
 ) -> None:
     """Show the tree, the loops, the degrees of freedom and the redundant constraints of a model."""
@@ -326,19 +355,28 @@ def inspect(
 def linearize(
     model: ModelArgument,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number.")] = None,
-    rate: Annotated[list[str] | None, typer.Option(help="Velocity of a joint, as joint=number.")] = None,
-    input_: Annotated[
-        list[str] | None, typer.Option("--input", help="Joint, force or parameter; repeat for more.")
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number; repeat for more.")
     ] = None,
-    output: Annotated[list[str] | None, typer.Option(help="Output, joint or formula; repeat for more.")] = None,
-    release: Annotated[list[str] | None, typer.Option(help="Constraint or drive that shall not act.")] = None,
+    rate: Annotated[
+        list[str] | None, typer.Option(help="Velocity of a joint, as joint=number; repeat for more.")
+    ] = None,
+    input_: Annotated[
+        list[str] | None,
+        typer.Option("--input", help="Input of the linear model: a joint, force or parameter; repeat for more."),
+    ] = None,
+    output: Annotated[
+        list[str] | None, typer.Option(help="Output of the linear model: an output, joint or formula; repeat for more.")
+    ] = None,
+    release: Annotated[
+        list[str] | None, typer.Option(help="Constraint or drive that is released; repeat for more.")
+    ] = None,
     over: Annotated[str | None, typer.Option(help="A parameter and its range, as name=first:last:count.")] = None,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
-    csv: Annotated[Path | None, typer.Option(help="File for the matrices, or for eigenvalues over a range.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="File for the matrices, or with --over for the eigenvalues.")] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Small motions next to the start of a model: eigenvalues, modes and what takes part in them."""
+    """Linearize a model about its start; show eigenvalues, modes and what takes part in them."""
     from dalembert.cli.linearize_command import linearize_model
 
     at = pairs("--initial", initial) | {f"{joint}.d": value for joint, value in pairs("--rate", rate).items()}
@@ -350,20 +388,24 @@ def linearize(
 def equilibrium(
     model: ModelArgument,
     set_: ParameterOption = None,
-    initial: Annotated[list[str] | None, typer.Option(help="Guess of a joint's coordinate, as joint=number.")] = None,
-    starts: Annotated[int, typer.Option(help="How many starts; the first is the guess, the others are random.")] = 1,
+    initial: Annotated[
+        list[str] | None, typer.Option(help="Guess of a joint's coordinate, as joint=number; repeat for more.")
+    ] = None,
+    starts: Annotated[int, typer.Option(help="How many positions to start from: the guess, and random ones.")] = 1,
     steady: Annotated[
         list[str] | None,
-        typer.Option(help="Constant velocity of a steady motion, as name=number, or a name alone to find it."),
+        typer.Option(help="Constant velocity of a steady motion, as name=number, or a name alone to find it; repeat."),
     ] = None,
-    hold: Annotated[list[str] | None, typer.Option(help="Coordinate that keeps the value of the guess.")] = None,
+    hold: Annotated[
+        list[str] | None, typer.Option(help="Coordinate that keeps the value of the guess; repeat for more.")
+    ] = None,
     unknown: Annotated[list[str] | None, typer.Option(help="Parameter that is to be found; repeat for more.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random starts.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the random positions.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
     csv: Annotated[Path | None, typer.Option(help="File for all coordinates.")] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Where a model rests, or how it moves steadily: every solution with its stability."""
+    """Find where a model rests, or how it moves steadily, and whether that is stable."""
     from dalembert.cli.equilibrium_command import equilibrium_model, steady_pairs
 
     options: dict[str, Any] = {
@@ -381,18 +423,25 @@ def sweep(
     duration: DurationOption = None,
     over: Annotated[
         list[str] | None,
-        typer.Option(help="What varies: name=first:last:count or name=a,b,c; random: name=low:high, name=normal:m:s."),
+        typer.Option(
+            help="What varies: name=first:last:count or name=a,b,c; random: name=low:high, name=normal:mean:deviation."
+        ),
     ] = None,
-    how: Annotated[str, typer.Option(help="grid, lists, latin or random.")] = "grid",
-    samples: Annotated[int | None, typer.Option(help="How many, of latin and random.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the random numbers.")] = 0,
+    how: Annotated[str, typer.Option(help="How the values are combined: grid, lists, latin or random.")] = "grid",
+    samples: Annotated[int | None, typer.Option(help="How many samples, with --how latin or random.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
     output: Annotated[
-        list[str] | None, typer.Option(help="Output, joint or formula, or 'max: A.d'; repeat for more.")
+        list[str] | None,
+        typer.Option(help="What is kept: an output, joint or formula, or e.g. 'max: A.d'; repeat for more."),
     ] = None,
-    threads: Annotated[int | None, typer.Option(help="How many; all processors by default.")] = None,
-    store: Annotated[Path | None, typer.Option(help="Folder that keeps what is done; the same call goes on.")] = None,
+    threads: Annotated[int | None, typer.Option(help="How many threads; default: one for each processor.")] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(help="Folder to save finished samples in; after a crash the same call resumes from it."),
+    ] = None,
     write: Annotated[
-        list[Path] | None, typer.Option(help="File: .nc (all), .csv (a line for each sample), .png (picture).")
+        list[Path] | None,
+        typer.Option(help="File to write: .nc (all), .csv (a line for each sample), .png (picture); repeat for more."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -411,15 +460,17 @@ def bench(
         list[str] | None, typer.Argument(help="Names of problems, e.g. andrews; default: all.", metavar="[PROBLEM]...")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only the short table.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Folder for bench.md and bench.html, or for cases.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Folder for bench.md and bench.html, or with --fuzz for failed cases.")
+    ] = None,
     fuzz: Annotated[
         float | None, typer.Option(help="Try random models, runs and hostile files instead, for so many seconds.")
     ] = None,
     only: Annotated[str | None, typer.Option(help="With --fuzz: only models, runs or files.")] = None,
-    seed: Annotated[int, typer.Option(help="With --fuzz: which cases.", min=0)] = 0,
-    replay: Annotated[Path | None, typer.Option(help="Try a case again that --fuzz kept.")] = None,
+    seed: Annotated[int, typer.Option(help="With --fuzz: seed of the random cases.", min=0)] = 0,
+    replay: Annotated[Path | None, typer.Option(help="File of a failed case, to try it again.")] = None,
 ) -> None:
-    """Solve public problems with known answers: error reached, processor time, and peers that are installed."""
+    """Solve public problems with known answers; show the error, the processor time, and peers that are installed."""
     from dalembert.cli.bench_command import run_bench, run_fuzz, run_replay
 
     if replay is not None:

@@ -19,7 +19,7 @@ MODELS: dict[str, str] = {
     "rolling-disc": "thin disc that rolls on a table without slipping, and wobbles",
     "rolling-sphere": "unbalanced ball that rolls on a table without slipping",
     "knife-edge": "sleigh on a blade that moves along itself and never sideways",
-    "snakeboard": "board on two swivelling wheel sets that is pushed along its middle",
+    "snakeboard": "board on two swiveling wheel sets that is pushed along its middle",
     "bicycle": "Whipple's bicycle: weaves back upright by itself",
     "stewart-platform": "platform on six driven legs, moving in six degrees of freedom",
     "delta-robot": "three arms move a platform that never turns",

@@ -21,21 +21,22 @@ ParameterOption = Annotated[
 _FIELDS: dict[str, tuple[Any, Any]] = {
     name: (Annotated[kind, typer.Option(help=text)], default)
     for name, kind, default, text in (
-        ("formulation", str, "auto", "Formulation, or 'auto'."),
-        ("coordinates", str, "auto", "Coordinates, or 'auto'."),
-        ("integrator", str, "auto", "Integrator, or 'auto'."),
+        ("formulation", str, "auto", "Formulation by name (see 'list'), or 'auto'."),
+        ("coordinates", str, "auto", "Coordinates by name (see 'list'), or 'auto'."),
+        ("integrator", str, "auto", "Integrator by name (see 'list'), or 'auto'."),
         (
             "stabilization", str, "auto",
-            "How the motion stays on the constraints: projection, partition, baumgarte, none, ….",
+            "How the motion stays on the constraints: projection, stages, partition, baumgarte, none; with radau also "
+            "index-1, ggl or index-2.",
         ),
-        ("baumgarte", float | None, None, "α = β of Baumgarte's stabilization (1/s)."),
-        ("drift", float | None, None, "Largest violation of constraints that is let be; default: none is."),
-        ("rtol", float | None, None, "Relative tolerance."),
-        ("atol", float | None, None, "Absolute tolerance."),
-        ("step", float | None, None, "Step of fixed-step methods, longest step of others (s)."),
-        ("output_step", float | None, None, "Output interval (s)."),
-        ("accuracy", float | None, None, "Error of the motion allowed, relative to its size."),
-        ("certify", bool, True, "Estimate the error by companion runs, and judge."),
+        ("baumgarte", float | None, None, "Rate α = β of Baumgarte's stabilization (1/s); default 10."),
+        ("drift", float | None, None, "Correct the state only where constraints are violated by more than this."),
+        ("rtol", float | None, None, "Relative tolerance of adaptive integrators; default: that of the integrator."),
+        ("atol", float | None, None, "Absolute tolerance of adaptive integrators; default: that of the integrator."),
+        ("step", float | None, None, "Step of fixed-step integrators, longest step of the others (s)."),
+        ("output_step", float | None, None, "Output interval (s); default: a thousandth of the duration."),
+        ("accuracy", float | None, None, "Largest error, relative to the size of the motion, of a trusted result."),
+        ("certify", bool, True, "Estimate the error by companion runs and judge the result."),
     )
 }  # fmt: skip
 
@@ -44,11 +45,15 @@ _PAIRS: dict[str, tuple[str, str, Any]] = {
     "parameters": ("set_", "--set", ParameterOption),
     "initial": (
         "initial", "--initial",
-        Annotated[list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number.")],
+        Annotated[
+            list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
+        ],
     ),
     "initial_rates": (
         "rate", "--rate",
-        Annotated[list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number.")],
+        Annotated[
+            list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number; repeat for more.")
+        ],
     ),
 }  # fmt: skip
 

@@ -56,6 +56,9 @@ class Generalized:
         velocities: quasi-velocities by name, formulas linear in the rates, e.g. ``{"omega": "u(A) - u(B)"}``; without
             them those of the model (``Model.velocities``), else the natural ones: rates of joints, angular velocities
             of what turns freely.
+
+    Example:
+        run = da.simulate(da.library.spinning_top(), 1.0, coordinates=da.Generalized(sequence="zxz"))
     """
 
     rotations: Literal["angles", "quaternions", "vectors", "cayley"] = "angles"

@@ -110,6 +110,10 @@ class Natural:
     Args:
         planar: points of bodies that move across x, y or z have two entries instead of three, and no equations along
             that axis. Reactions across the plane are then not determined, and refused.
+
+    Example:
+        dynamics = da.compile(da.library.four_bar(), coordinates=da.Natural(planar=True))
+        assert dynamics.nv == 4  # two points in the plane
     """
 
     planar: bool = False

@@ -61,6 +61,10 @@ def derive(
 
     Raises:
         DalembertError: for a formulation that cannot be derived, or unknown options.
+
+    Example:
+        equations = da.derive(da.library.cart_pendulum(), "lagrange")
+        print(equations.latex())
     """
     if hasattr(model, "equations_of_motion"):  # a subsystem derives its own
         return model.equations_of_motion()
@@ -214,6 +218,10 @@ class Derivation:
         time, coordinates, rates: symbols of t, q and q̇.
         velocities, accelerations: symbols of w, which is integrated besides q, and of ẇ.
         multipliers: symbols of λ, one for each constraint that the formalism keeps.
+
+    Example:
+        equations = da.derive(da.library.cart_pendulum(), "kane")
+        equations.to_html("cart.html")
     """
 
     def __init__(self, setup: Setup, mathematics: Mathematics):

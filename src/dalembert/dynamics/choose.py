@@ -31,7 +31,7 @@ def choose(
     if not isinstance(formulation, Formulation):
         _known("formulation", formulation, FORMULATIONS)
     if coordinates == "auto":
-        coordinates = _first_coordinates(formulation)
+        coordinates = first_coordinates(formulation)
     if isinstance(coordinates, CoordinateOptions):
         kind: Any = COORDINATES[coordinates.name]
         chosen: Coordinates = kind(flat, coordinates)
@@ -76,7 +76,7 @@ def _is_slender(inertia: Inertia) -> bool:
     return bool(principal[0] <= LIGHT * principal[-1])
 
 
-def _first_coordinates(formulation: str | Formulation) -> str:
+def first_coordinates(formulation: str | Formulation) -> str:
     """Relative coordinates, unless the formulation does not take them."""
     if formulation == "auto":
         return "relative"

@@ -78,16 +78,19 @@ class Dynamics:
 
     Args:
         model: the mechanism.
-        formulation: how the equations are formed; ``auto`` takes ``recursive`` for trees without constraints, else
-            ``lagrange-multipliers``; a name, or an object with its options.
-        coordinates: ``relative``, ``absolute`` or ``natural``; ``auto`` takes ``relative`` if the formulation does.
+        formulation, coordinates: see :func:`compile`, which is the usual way to make one.
 
     Attributes:
-        nq, nv: lengths of q and u.  q_names, u_names: what their entries are.
+        nq, nv: lengths of q and u.
+        q_names, u_names: what their entries are.
         recipe: coordinates and formulation with their options, and why these.
         rows: who imposes each constraint equation, holonomic ones first.
         holonomic: number of those at position level.
         kernels: the machine code, and the trace that it is made from.
+
+    Example:
+        dynamics = da.compile(da.library.double_pendulum())
+        print(dynamics.q_names, dynamics.mass_matrix([0.3, -0.2]))
     """
 
     @public
@@ -509,7 +512,19 @@ class Dynamics:
 def compile(
     model: Model, *, formulation: str | Formulation = "auto", coordinates: str | CoordinateOptions = "auto"
 ) -> Dynamics:
-    """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk."""
+    """The equations of motion of a model as machine code; kernels are made at their first use and cached on disk.
+
+    Args:
+        model: the mechanism.
+        formulation: how the equations are formed: a name, or an object with its options; ``auto`` takes ``recursive``
+            for trees without constraints and for large mechanisms, else ``lagrange-multipliers``.
+        coordinates: a name, or ``da.Generalized`` or ``da.Natural`` with options; ``auto`` takes ``relative`` if the
+            formulation does.
+
+    Example:
+        dynamics = da.compile(da.library.double_pendulum())
+        du = dynamics.acceleration([0.3, -0.2], [0.0, 1.0])
+    """
     return Dynamics(model, formulation, coordinates)
 
 

@@ -29,6 +29,10 @@ class Recipe:
         coordinates: a name, or the options of those that have some.
         formulation: with its options.
         reason: why these.
+
+    Example:
+        recipe = da.compile(da.library.four_bar(), formulation="jourdain").recipe
+        dynamics = da.Dynamics.from_recipe(da.library.four_bar(), da.Recipe.from_json(recipe.to_json()))
     """
 
     coordinates: str | CoordinateOptions

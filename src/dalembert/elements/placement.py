@@ -19,7 +19,19 @@ __all__ = ["Placement"]
 
 
 class Placement(Record):
-    """A position and, if turned, one description of the rotation."""
+    """Where a frame is: a position and, if turned, one description of the rotation.
+
+    A plain position will do wherever a placement is asked for.
+
+    Attributes:
+        position: of the origin (m).
+        rpy, quaternion, rotation: one of them, or none: roll, pitch and yaw (rad) about the fixed x, then y, then z
+            axes; (w, x, y, z); a matrix, row by row.
+
+    Example:
+        model = da.Model("wedge")
+        model.box("wedge", da.Placement(position=(0, 0, 1), rpy=(0, 0.5, 0)), (0.2, 0.1, 0.1), mass=1.0)
+    """
 
     position: Vector = Field((0, 0, 0), validate_default=True, description="position of the origin (m)")
     rpy: Vector | None = Field(None, description="roll, pitch, yaw (rad): turns about the fixed x, then y, then z axes")

@@ -58,7 +58,7 @@ class Modular(BlockFormulation):
     Args:
         grouping: the hierarchy: ``sub-models``, and within each of them the branches of the spanning tree; ``bodies``
             forgets sub-models and takes the spanning tree alone; ``none`` is one node with everything.
-        merge: nodes that are too small to be worth their trouble become parts of their parents.
+        merge: small nodes are joined with their parents, where that is faster; False keeps them all.
 
     Reference: R. M. M. Orsino, "Recursive modular modelling methodology for lumped-parameter dynamic systems", theorem
     2.10 and section 4.2.

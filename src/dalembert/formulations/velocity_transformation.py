@@ -44,7 +44,8 @@ class VelocityTransformation(BlockFormulation):
             three unit vectors for each body, whose M is constant and whose inertia forces have no part in velocities.
         closing: how the projected constraints are met: ``multipliers`` (also with Baumgarte's stabilization),
             ``independent`` velocities by an elimination of Φ² R¹, or a ``penalty``, which is not exact.
-        alpha, omega, mu: of the penalty (see ``Penalty``).
+        alpha, omega, mu: of ``closing="penalty"``: the penalty as a multiple of the largest entry of M, frequency (1/s)
+            and damping ratio with which violations die out.
 
     Reference: J. García de Jalón, E. Bayo, sec. 5.3, eqs. 5.71–5.92; W. Jerkovsky, "The structure of multibody dynamics
     equations", J. Guidance and Control 1 (1978) 173–182.

@@ -46,6 +46,7 @@ def read(path: str | os.PathLike[str], **options: Any) -> Any:
     """The model of a file, or the planar mechanism (``kind: planar``); the suffix says how it is written.
 
     Args:
+        path: a file: ``.yaml``, or URDF or MJCF (``.urdf``, ``.xml``).
         options: of the reader; robot files (URDF, MJCF) have some, see ``dalembert.io.robot_files``, YAML has none.
 
     Raises:
@@ -53,6 +54,10 @@ def read(path: str | os.PathLike[str], **options: Any) -> Any:
 
     Warns:
         ReadWarning: what a robot file says and the model does not hold; also in ``model.notes``.
+
+    Example:
+        da.write(da.library.four_bar(), "four-bar.yaml")
+        model = da.read("four-bar.yaml")
     """
     path = _path(path)
     _check_file(path)
@@ -68,7 +73,15 @@ def read(path: str | os.PathLike[str], **options: Any) -> Any:
 
 @public
 def write(model: Model | Planar, path: str | os.PathLike[str]) -> None:
-    """Write a model or a planar mechanism to a file; the suffix says how."""
+    """Write a model or a planar mechanism to a file; the suffix says how.
+
+    Args:
+        model: a model or a planar mechanism.
+        path: the file, such as ``x.yaml``.
+
+    Example:
+        da.write(da.library.slider_crank(), "slider-crank.yaml")
+    """
     if not isinstance(model, (Model, Planar)):
         raise ModelError(Problem(f"expected a model to write, got {model!r}", fix="da.write(model, 'model.yaml')"))
     path = _path(path)

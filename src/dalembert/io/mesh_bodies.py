@@ -29,6 +29,7 @@ def mesh_body(
         model.body("bracket", **da.mesh_body("bracket.stl", density=2700, scale=0.001))
 
     Args:
+        file: a surface that is closed, STL or OBJ.
         mass, density: one of them (kg, kg/m³).
         scale: of the file's coordinates, e.g. 0.001 for millimeters; one number, or three along its axes.
         pose: of the file's axes in the reference configuration; default: those of the world.

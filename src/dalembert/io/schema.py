@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -224,7 +225,8 @@ def reference_markdown() -> str:
 
 
 def described(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    return " ".join(schema.get("description", "").split()) + "\n\n" + fields_table(schema, definitions)
+    about = re.split(r"\n(?:Attributes|Example):", schema.get("description", ""))[0]
+    return " ".join(about.split()) + "\n\n" + fields_table(schema, definitions)
 
 
 def fields_table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:

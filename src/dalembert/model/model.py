@@ -51,6 +51,13 @@ class Model(ElementMethods):
     Attributes:
         notes: what the reader of a file in another format had to leave out; not part of the model's data.
         derived: what others have made of the model and may use again while it stays as it is; copies have none.
+
+    Example:
+        model = da.Model("pendulum", gravity=(0, 0, -9.81))
+        length = model.parameters(length=0.5)
+        rod = model.rod("rod", (0, 0, 0), (length, 0, 0), mass=1.0)
+        model.revolute("pivot", model.ground, rod, point=(0, 0, 0), axis="y")
+        run = da.simulate(model, 2.0)
     """
 
     t = TIME

@@ -35,6 +35,13 @@ class System(Model):
 
     It is a :class:`Model` in every way. A coordinate is a joint of a massless body; a position is given by joints whose
     coordinates follow from it (``Model.explicit``), so that in generalized coordinates only your own are left.
+
+    Example:
+        s = da.System("pendulum", gravity=(0, 0, -9.81))
+        theta = s.coordinate("theta", reference=0.5)
+        m, l = s.parameters(m=1.0, l=0.5)
+        s.particle("bob", m, ("l*sin(q(theta))", 0, "-l*cos(q(theta))"))
+        print(da.derive(s, "lagrange").latex())
     """
 
     def coordinate(self, name: str, kind: Literal["angle", "length"] = "angle", reference: Any = 0) -> JointData:

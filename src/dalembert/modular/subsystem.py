@@ -33,16 +33,18 @@ WORK = 30_000  # for simplifying the forces that follow from one function, in un
 
 @public_class
 class Subsystem(Declarations):
-    """A system of any variables, composed of others.
-
-        S = da.Subsystem("S")
-        S.include(da.leaves.rigid_body("B"))
-        phi, theta = S.coordinates("phi theta")
-        S.invariants(S.B.p.x - a*sin(theta)*cos(phi), …)
-        S.equations().S
+    """A system of variables of any kind, such as motions and currents, composed of parts.
 
     Names of variables, parameters, inputs and parts are attributes. A part keeps its identity: what is changed in it
     later changes here, too.
+
+    Example:
+        S = da.Subsystem("pendulum")
+        m, g, r = S.parameters(m=1.0, g=9.81, r=0.5)
+        x, y = S.coordinates("x y")
+        S.effective_forces({x: -m * x.dd, y: -m * g - m * y.dd})
+        S.invariant(x**2 + y**2 - r**2)
+        run = da.simulate(S, 1.0, initial={"x": 0.5, "y": 0.0})
     """
 
     def __init__(self, name: str):

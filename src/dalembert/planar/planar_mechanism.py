@@ -79,6 +79,13 @@ class Planar:
         name: of the mechanism.
         gravity: acceleration of free fall (m/s²); without it the mechanism lies flat.
         description: one line for lists.
+
+    Example:
+        w = da.Planar("pendulum", gravity=(0, -9.81))
+        w.base(O=(0, 0))
+        bar = w.body("bar", O=(0, 0), tip=(0.5, 0), mass=1.0, inertia=0.02)
+        w.revolute("pivot", "base.O", bar.O)
+        run = da.simulate(w, 1.0)
     """
 
     t = TIME

@@ -113,6 +113,10 @@ class Certificate:
         counts: steps, rejections, evaluations.
         estimate: the error of the motion, by companion runs; None if none were made.
         checked: False if the run was not to be judged (``certify=False``).
+
+    Example:
+        certificate = da.simulate(da.library.pendulum(), 2.0).certificate
+        print(certificate.trusted, certificate.error, certificate["energy balance"])
     """
 
     finished: bool

@@ -52,6 +52,10 @@ class Batch(Labeled):
             the ``parameters`` that were given. NaN from where a sample ended on.
         failed: why samples did not reach their end, by number.
         dynamics: the equations that were integrated.
+
+    Example:
+        batch = da.simulate_many(da.library.pendulum(), 2.0, initial={"pivot": [0.1, 0.2]})
+        batch.trajectory(1).certificate
     """
 
     def __init__(

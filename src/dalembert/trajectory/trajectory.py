@@ -70,6 +70,12 @@ class Trajectory(Labeled):
         data: an ``xarray.Dataset``: ``q``, ``u``, body poses and twists (world axes), energies, joints, outputs.
         certificate: how far to trust it.
         dynamics: the equations that were integrated.
+
+    Example:
+        run = da.simulate(da.library.four_bar(), 1.0)
+        run.body("coupler").position
+        run.reaction("D").sel(kind="force")
+        run.save("run.nc")
     """
 
     def __init__(

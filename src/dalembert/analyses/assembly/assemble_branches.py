@@ -43,6 +43,10 @@ class Branches(Sequence[State]):
         states: one for each.
         legend: what the names mean.
         closures: how they were found: starts, hits of each, whether one is singular.
+
+    Example:
+        branches = da.assemble(da.library.four_bar(), {"A": 1.0}, branches="all")
+        run = da.simulate(da.library.four_bar(), 1.0, initial=branches["crossed"])
     """
 
     names: tuple[str, ...]

@@ -40,6 +40,10 @@ class States(Sequence[State]):
         time: t (s).
         q, u: relative coordinates and velocities, one row for each state.
         parameters: values that differ from the model's, of each state.
+
+    Example:
+        states = da.assemble(da.library.four_bar(), {"A": [0.0, 0.5, 1.0]})
+        print(states[2].joint("D"))
     """
 
     def __init__(

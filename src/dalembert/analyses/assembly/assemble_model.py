@@ -97,6 +97,10 @@ def assemble(
     Raises:
         ModelError: naming the joints that stay open and by how much, or the values that contradict the constraints.
         DalembertError: the position is beyond a limit or inside a rigid contact. Branches that are so are left out.
+
+    Example:
+        state = da.assemble(da.library.four_bar(), {"A": 1.0}, {"A": 2.0})
+        angle, rate = state.joint("D")
     """
     if branches not in (None, "all"):
         raise DalembertError(f"branches must be 'all' or left out, got {branches!r}")

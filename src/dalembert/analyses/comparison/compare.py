@@ -93,6 +93,10 @@ class Comparison:
         method: integrator, tolerances and stabilization of all runs.
         reference: which run the others are measured against.
         data: one entry for each pair, in the order of the registries.
+
+    Example:
+        table = da.compare(da.library.pendulum(), 1.0, formulations="recursive")
+        table.to_csv("table.csv")
     """
 
     model: str
@@ -248,6 +252,10 @@ def compare(
         repeats: timed runs of each pair; the shortest time counts.
         progress: called before each run with (number done, number of all, what comes).
         …: the options of all runs, see ``Options``. The state is assembled once.
+
+    Example:
+        table = da.compare(da.library.pendulum(), 1.0, formulations=["recursive", "lagrange"])
+        print(table)
     """
     options = replace(Options.of(options, given, MethodOptions), formulation="auto", coordinates="auto")
     times = options.times(duration, DEFAULT_OUTPUTS)

@@ -52,7 +52,13 @@ class LinearChart:
     """Linear models over one parameter, or over time.
 
     Attributes:
-        parameter: its name.  values: where.  models: one for each value.
+        parameter: its name.
+        values: where.
+        models: one for each value.
+
+    Example:
+        chart = da.linearize_over(da.library.cart_pendulum(), "length", [0.5, 1.0, 2.0], at={"hinge": 0.0})
+        chart.plot("chart.png")
     """
 
     parameter: str

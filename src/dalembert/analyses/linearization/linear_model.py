@@ -136,6 +136,10 @@ class LinearModel:
         residual: of subsystems, invariants that least squares cannot meet, by row: what is left of them per unit of
             independent velocities; with ``nearby`` behind the name, how fast that grows away from the reference; with
             ``at order 0``, by how much the reference itself is open.
+
+    Example:
+        linear = da.linearize(da.library.cart_pendulum(), {"hinge": 0.0}, inputs=["rail"], outputs=["hinge"])
+        response = linear.frequency_response([1.0, 10.0], "rail", "hinge")
     """
 
     name: str

@@ -84,6 +84,10 @@ def linearize(
 
     Returns:
         a ``LinearModel``; for a run a ``LinearChart`` over time.
+
+    Example:
+        linear = da.linearize(da.library.cart_pendulum(), {"hinge": 0.0})
+        print(linear.eigenvalues())
     """
     at = at if isinstance(at, Trajectory) else state_of(at)
     if not isinstance(at, (State, Trajectory, SystemTrajectory)):
@@ -124,9 +128,14 @@ def linearize_over(
     """Linear models over a parameter, e.g. the speed, with modes followed from value to value.
 
     Args:
+        model: as of ``linearize``.
         parameter: its name.
         values: in increasing order.
         at, options: as of ``linearize``.
+
+    Example:
+        chart = da.linearize_over(da.library.cart_pendulum(), "length", [0.5, 1.0, 2.0], at={"hinge": 0.0})
+        print(chart.eigenvalues)
     """
     if isinstance(model, Planar):
         model = model.to_model()

@@ -70,6 +70,10 @@ def inverse_dynamics(
     Raises:
         DalembertError: the motion does not determine the mechanism, contradicts itself, cannot be reached, or runs into
             a singular position; the message says where and when.
+
+    Example:
+        inverse = da.inverse_dynamics(da.library.four_bar(), {"A": "2*pi*t"}, 1.0)
+        torque = inverse["A"]  # N m, over time
     """
     times = instants(duration, output_step)
     motion = dict(motion or {})

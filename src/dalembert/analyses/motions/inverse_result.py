@@ -136,6 +136,10 @@ class Inverse:
         limited: True at the instants where a limit is reached.
         balance: E and e of the projected balance E τ = e at every instant, with rows of zeros behind.
         state: q and u at all instants, in the coordinates of ``dynamics``.
+
+    Example:
+        inverse = da.inverse_dynamics(da.library.four_bar(), {"A": "2*pi*t"}, 1.0)
+        print(inverse.sizing())
     """
 
     def __init__(self, model: Model, dynamics: Dynamics, unknowns: list[Unknown], solved: Solved):

@@ -69,6 +69,10 @@ def kinematics(
 
     Raises:
         DalembertError: a freedom is not driven, or drives contradict each other; the message names them.
+
+    Example:
+        motion = da.kinematics(da.library.four_bar(), 1.0, {"A": "2*pi*t"})
+        motion.joint("D").acceleration
     """
     times = instants(duration, output_step)
     given = dict(motion or {})

@@ -123,6 +123,10 @@ class Kinematics:
         certificate: how far to trust it.
         events: dead points, singular positions, changes of branch, in the order of time.
         drives: names of what is prescribed, with the joint whose coordinate it is, or None.
+
+    Example:
+        motion = da.kinematics(da.library.four_bar(), 1.0, {"A": "2*pi*t"})
+        print(motion.dead_points)
     """
 
     def __init__(

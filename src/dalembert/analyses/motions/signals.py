@@ -36,6 +36,10 @@ class Samples:
         smoothing: None: the spline passes through all samples. A number: the standard deviation of the noise, in the
             unit of the values; the spline then stays as far from the samples as the noise does. ``"auto"``: a cubic
             smoothing spline, by generalized cross-validation.
+
+    Example:
+        measured = da.Samples([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.0, 0.01, 0.04, 0.09, 0.16, 0.25])
+        inverse = da.inverse_dynamics(da.library.pendulum(), {"pivot": measured}, 0.5)
     """
 
     times: Any

@@ -79,6 +79,7 @@ def workspace(
     and rigid contacts.
 
     Args:
+        model: the mechanism.
         point: ``(body, (x, y, z))`` as drawn, or a body for its origin.
         ranges: least and largest coordinate of each driven joint (rad, m).
         samples: of each range.
@@ -87,6 +88,10 @@ def workspace(
 
     Raises:
         DalembertError: freedoms are left open, or a name is not known.
+
+    Example:
+        ranges = {name: (-0.4, 0.4) for name in ("A1", "A2", "A3")}
+        reach = da.workspace(da.library.three_rrr(), "platform", ranges, samples=5)
     """
     if samples < 1:
         raise DalembertError(f"workspace: samples must be a positive integer, got {samples!r}")

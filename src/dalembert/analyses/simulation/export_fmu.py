@@ -59,6 +59,9 @@ def export_fmu(
 
     Returns:
         the path.
+
+    Example:
+        da.export_fmu(da.library.pendulum(), "pendulum.fmu", platforms=[])  # source only
     """
     if version not in VERSIONS:
         raise DalembertError(f"version: FMI 2 and 3 can be written, got {version!r}")

@@ -50,6 +50,9 @@ def export_c(
 
     Returns:
         the files.
+
+    Example:
+        files = da.export_c(da.library.pendulum(), "pendulum-c", integrator="rk4", step=1e-3)
     """
     wanted = check_processors(processors)
     if isinstance(model, Model):

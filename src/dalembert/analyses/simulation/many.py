@@ -77,6 +77,10 @@ def simulate_many(
 
     Returns:
         all motions; samples that fail keep NaN from there on and are named in ``failed``.
+
+    Example:
+        batch = da.simulate_many(da.library.pendulum(), 2.0, initial={"pivot": [0.1, 0.2, 0.3]})
+        batch.q.isel(time=-1)
     """
     options = Options.of(options, given, RunOptions)
     times = options.times(duration, DEFAULT_OUTPUTS)

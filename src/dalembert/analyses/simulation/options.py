@@ -86,6 +86,10 @@ class Options:
             ``State`` or an equilibrium instead, or a run, from whose end this one goes on.
         parameters: values to use instead of the model's, and of those that a state or run in ``initial`` has.
         start: first time (s); default: that of the state or the end of the run in ``initial``, otherwise 0.
+
+    Example:
+        options = da.Options(integrator="radau", rtol=1e-8)
+        run = da.simulate(da.library.pendulum(), 1.0, options=options)
     """
 
     formulation: str | Formulation = "auto"

@@ -70,6 +70,11 @@ def simulate(
 
     Returns:
         the trajectory up to the end or to where the run had to stop; ``certificate`` says which.
+
+    Example:
+        run = da.simulate(da.library.four_bar(), 5.0, initial_rates={"A": 10.0})
+        print(run.certificate)
+        run.joint("D").q  # the rocker's angle over time
     """
     options = Options.of(options, given, RunOptions)
     if strict and not options.certify:

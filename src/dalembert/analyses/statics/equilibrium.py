@@ -82,6 +82,10 @@ def equilibrium(
 
     Raises:
         DalembertError: none was found; the message says what is left unbalanced.
+
+    Example:
+        found = da.equilibrium(da.library.double_pendulum(), starts=16)
+        print(found[0].kind, found[0].joint("elbow"))
     """
     for name, value, low, high in (("starts", starts, 1, MOST_STARTS), ("seed", seed, 0, 2**128)):
         if not low <= value <= high:

@@ -97,6 +97,10 @@ class Equilibrium(Stability):
         potential: energy (J).
         multipliers, accelerations: λ of the constraints, and u̇ of velocities that are carried along.
         contacts: force (N) or torque (N m) of limits and rigid contacts that are closed, by name.
+
+    Example:
+        rest = da.equilibrium(da.library.desk_lamp())[0]
+        print(rest.stable, rest.preloads())
     """
 
     dynamics: Dynamics = field(repr=False)
@@ -254,6 +258,10 @@ class Equilibria(Sequence[One]):
     Attributes:
         name: of the model.
         starts: how many starts there were.
+
+    Example:
+        found = da.equilibrium(da.library.double_pendulum(), starts=16)
+        found.plot("rest.png")
     """
 
     def __init__(self, name: str, found: Sequence[One], starts: int):

@@ -82,6 +82,11 @@ def holding(
 
     Raises:
         DalembertError: the model has no friction that sticks, a drive moves it, or a contact is not where it can be.
+
+    Example:
+        model = da.library.pendulum(angle=0.1)
+        model.friction("rub", "pivot", coefficient=0.3, radius=0.5)
+        print(da.holding(model).margins)
     """
     d = model if isinstance(model, Dynamics) else cached_dynamics(model, "auto", "relative")
     if not d.flat.frictions:

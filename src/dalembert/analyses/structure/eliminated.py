@@ -133,6 +133,13 @@ def eliminate(
     Args:
         model: a model, or its equations in relative coordinates.
         q, u: coordinates and velocities, as ``da.assemble(model).q`` and ``.u``.
+        t: time (s), for formulas of it.
+
+    Example:
+        model = da.library.four_bar()
+        state = da.assemble(model)
+        found = da.eliminate(model, state.q, state.u)
+        found.bodies["crank"].inertia  # what the crank feels of all bodies beyond it
     """
     dynamics = model.relative if isinstance(model, Dynamics) else Dynamics(model, "auto", "relative").relative
     tree = dynamics.coordinates.place(NUMPY, dict(dynamics.coordinates.flat.parameters))

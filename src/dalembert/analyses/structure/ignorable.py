@@ -17,5 +17,12 @@ def ignorable(model: Model, coordinates: str | Generalized = "generalized") -> I
 
     Returns:
         their ``names``, and ``reasons`` why the others are not; for all values of the parameters.
+
+    Args:
+        model: the mechanism.
+        coordinates: ``generalized``, or ``da.Generalized`` with options.
+
+    Example:
+        assert da.ignorable(da.library.cart_pendulum()).names == ["rail"]
     """
     return ignorable_of(Dynamics(model, "lagrange", coordinates).coordinates)

@@ -86,7 +86,19 @@ class Inspection:
 
 @public
 def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspection:
-    """Analyze the topology, and the rank of the constraints in the assembled initial configuration."""
+    """Analyze the topology, and the rank of the constraints in the assembled initial configuration.
+
+    Args:
+        model: the mechanism.
+        parameters: values to use instead of the model's.
+
+    Returns:
+        tree, loops, degrees of freedom by rank and by counting, and the redundant equations by name.
+
+    Example:
+        found = da.inspect(da.library.four_bar())
+        print(found.freedom, found.loops, found.redundant)
+    """
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")
     state = assemble_state(dynamics, None, None, parameters, 0.0)
     positions = Positions(dynamics, state)

@@ -68,6 +68,7 @@ def integrable(
     """Is a constraint holonomic? Position constraints are; velocity constraints and rolling take Frobenius' test.
 
     Args:
+        model: the mechanism.
         constraint: name of a constraint, drive or joint with nonholonomic equations.
         alone: look at it without the other velocity constraints; position constraints always count.
         parameters: values to use instead of the model's.
@@ -77,6 +78,9 @@ def integrable(
 
     Raises:
         DalembertError: if nothing of that name imposes an equation.
+
+    Example:
+        assert not da.integrable(da.library.knife_edge(), "blade")
 
     Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems",
     Strojarstvo 51 (2009) 597-612, eq. (60).

@@ -195,12 +195,17 @@ def redundancy(
     """Find redundant constraints and the reactions that they leave open.
 
     Args:
+        model: the mechanism.
         state: where to look, from ``assemble``; the initial state if left out.
         parameters: values to use instead of the model's, for the initial state.
         weights: of ``Redundancy.reactions``.
 
     Raises:
         DalembertError: the state belongs to another model, or leaves loops open.
+
+    Example:
+        found = da.redundancy(da.library.four_bar())
+        print(found)
     """
     dynamics = Dynamics(model, "lagrange-multipliers", "relative")
     if state is None:

@@ -79,6 +79,9 @@ def sweep(
     Returns:
         a data set: of a grid with an axis for each name, else with ``sample``; ``failure`` says why a sample has no
         values, ``drift`` how far its energy balance drifted, ``end`` the time it reached (s).
+
+    Example:
+        data = da.sweep(da.library.pendulum(), {"length": [0.5, 1.0]}, 2.0, outputs=["max: pivot"])
     """
     design = over if isinstance(over, Design) else Design.grid(over)
     options = Options.of(options, given, RunOptions)

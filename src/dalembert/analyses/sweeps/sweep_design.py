@@ -28,6 +28,10 @@ class Design:
         table: (samples, names).
         axes: of a grid, the values along each of its axes; empty for all others.
         how: ``grid``, ``lists``, ``latin`` or ``random``.
+
+    Example:
+        design = da.Design.latin({"length": (0.5, 2.0), "mass": ("normal", 1.0, 0.1)}, 20, seed=1)
+        data = da.sweep(da.library.pendulum(), design, 1.0, outputs=["final: pivot"])
     """
 
     names: tuple[str, ...]

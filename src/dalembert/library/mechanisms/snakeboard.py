@@ -56,7 +56,7 @@ def snakeboard(
         amplitude, frequency: of the wanted swing of the boards (rad, Hz).
         proportional, derivative: gains of their controllers (N m/rad, N m s/rad).
     """
-    model = Model("snakeboard", description="board on two swivelling wheel sets that is pushed along its middle")
+    model = Model("snakeboard", description="board on two swiveling wheel sets that is pushed along its middle")
     l, b, mB, mA, mD, rD = model.parameters(
         length=length, board=board, coupler_mass=coupler_mass, board_mass=board_mass, rotor_mass=rotor_mass,
         rotor_radius=rotor_radius,
