@@ -10,7 +10,7 @@ import numpy as np
 
 from dalembert.integrators.base import Integrator, Result, Status
 
-__all__ = ["Happening", "Outcome", "pieces"]
+__all__ = ["Occurrence", "Outcome", "pieces"]
 
 # So many outputs stand for all where an evaluation is dear, and those where an entry changes most in each part of the
 # run.
@@ -18,7 +18,7 @@ SOME, PARTS = 120, 8
 
 
 @dataclass(frozen=True)
-class Happening:
+class Occurrence:
     """An event that happened: when, and which."""
 
     time: float
@@ -44,7 +44,7 @@ class Outcome:
 
     result: Result
     segments: list[tuple[int, dict[str, float]]]
-    events: list[Happening] = field(default_factory=lambda: [])
+    events: list[Occurrence] = field(default_factory=lambda: [])
     ended_by: str | None = None
     trouble: str | None = None
     notes: tuple[str, ...] = ()
