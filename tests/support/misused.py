@@ -26,7 +26,7 @@ ODD: dict[str, Any] = {
 # Methods whose arguments the package itself makes.
 INSIDE = {
     "ModularEquations": {"choice"},
-    "Labelled": {"from_array", "get", "identity", "made", "map", "numbers", "part", "renamed", "vector", "empty"},
+    "LabeledMatrix": {"from_array", "get", "identity", "made", "map", "numbers", "part", "renamed", "vector", "empty"},
     "LinearModel": {"picked"}, "State": {"to"}, "Equilibria": {"rows"}, "Placement": {"may_name", "pose"},
     "Options": {"choice", "of", "recorded", "state"},
 }  # fmt: skip
@@ -122,7 +122,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "System": lambda: _system().snapshot(),
     "Trajectory": _run,
     # What these calls return is not made by name.
-    "Labelled": lambda: MADE["ModularEquations"]().A,
+    "LabeledMatrix": lambda: MADE["ModularEquations"]().A,
     "ModularEquations": lambda: _subsystem().equations(),
     "Page": functools.cache(lambda: _run().live()),
     "Redundancy": functools.cache(lambda: da.redundancy(da.library.four_bar())),

@@ -16,7 +16,7 @@ from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.dynamics.even_units import EvenUnits
-from dalembert.dynamics.make_context import make_context
+from dalembert.dynamics.make_context import make_context, renew_context
 from dalembert.dynamics.make_problem import make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
@@ -454,7 +454,8 @@ class Dynamics:
         values = given.tobytes()
         key = (values, self.rows.held.get(values))
         if getattr(self._last, "key", None) != key or (self.kernels.is_large and self.rows):
-            if not self._take(getattr(self._last, "context", None), given):
+            last: Context | None = getattr(self._last, "context", None)
+            if last is None or not renew_context(self.kernels, last, given):
                 self._last.context = self.context(parameters)
             self._last.key = key
         context: Context = self._last.context
@@ -476,19 +477,6 @@ class Dynamics:
                 f"formulation {self.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
                 f"sticks later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
             )
-
-    def reset(self, context: Context, parameters: dict[str, float] | None) -> bool:
-        """Give a context other parameters, if these are all that it would not have in common with a new one."""
-        return self._take(context, self.parameters(parameters))
-
-    def _take(self, context: Context | None, values: np.ndarray) -> bool:
-        if context is None or self.kernels.is_large or context.n_active:
-            return False
-        if context.solver is not None and context.solver.record is not context:
-            return False
-        context.parameters[:] = values
-        context.rank, context.holonomic_rank = self.rows.held.get(values.tobytes(), (0, 0))
-        return True
 
     @public
     def problem(

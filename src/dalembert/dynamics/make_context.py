@@ -17,7 +17,7 @@ from dalembert.numerics.solver_steps import null_space
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
 
-__all__ = ["make_context", "project_stages", "project_states"]
+__all__ = ["make_context", "project_stages", "project_states", "renew_context"]
 
 _EVALUATIONS = {
     "explicit": evaluate.explicit_rhs, "eliminated": evaluate.eliminated_rhs, "solved": evaluate.solved_rhs,
@@ -80,6 +80,16 @@ def make_context(
         context.frictionless, context.rhs = context.rhs, rubbing.bind(context)
     context.retract = (project.retract if rows else project.normalize).bind(context)
     return context
+
+
+def renew_context(kernels: KernelSet, context: Context, values: np.ndarray) -> bool:
+    """Give a context other parameters, if these are all that it would not have in common with a new one."""
+    remembers = context.solver is not None and context.solver.record is not context
+    if kernels.is_large or remembers or context.n_active:
+        return False
+    context.parameters[:] = values
+    context.rank, context.holonomic_rank = kernels.rows.held.get(values.tobytes(), (0, 0))
+    return True
 
 
 def _feel(kernels: KernelSet, context: Context) -> dict[str, Kernel]:

@@ -4,16 +4,19 @@ S = da.Subsystem("S"); S.include(part); S.invariant(…); S.equations()
 """
 
 from dalembert.modular.complement import SVD, Choice, Given, LeastSquares, Pivoted, Strategy, Symbolic
-from dalembert.modular.labelled import Labelled, assemble
+from dalembert.modular.labeled_matrix import LabeledMatrix, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.subsystem import PartView, Subsystem
+
+Labelled = LabeledMatrix  # its earlier name
 
 __all__ = [
     "SVD",
     "Choice",
     "Given",
     "Label",
+    "LabeledMatrix",
     "Labelled",
     "LeastSquares",
     "ModularEquations",

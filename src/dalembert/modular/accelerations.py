@@ -12,7 +12,7 @@ from dalembert.arguments import Number
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, choose
 from dalembert.modular.compose import Composed, compose
-from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.nodes import Node
@@ -41,13 +41,13 @@ def acceleration(eq: ModularSystem, values: Mapping[Any, Number] | None = None) 
         if value != 0.0:
             parts[index][letter].setdefault(row, {})[column] = float(value)
     found: dict[tuple[str, ...], Composed] = {}
-    As: list[Labelled] = []
-    bs: list[Labelled] = []
+    As: list[LabeledMatrix] = []
+    bs: list[LabeledMatrix] = []
     for node, made, part in zip(eq.nodes, traced.nodes, parts, strict=True):
-        A = Labelled(NUMPY, made.A.rows, made.A.columns, part["A"])
-        b = Labelled(NUMPY, made.b.rows, made.b.columns, part["b"])
-        M = Labelled(NUMPY, made.M.rows, made.M.columns, part["M"])
-        forces = assemble(M, Labelled(NUMPY, made.k.rows, (ONE,), part["k"]), al=NUMPY)
+        A = LabeledMatrix(NUMPY, made.A.rows, made.A.columns, part["A"])
+        b = LabeledMatrix(NUMPY, made.b.rows, made.b.columns, part["b"])
+        M = LabeledMatrix(NUMPY, made.M.rows, made.M.columns, part["M"])
+        forces = assemble(M, LabeledMatrix(NUMPY, made.k.rows, (ONE,), part["k"]), al=NUMPY)
         own = OwnRows(NUMPY, eq.order, made.variables, made.rows, A, b, (), forces, ())
         children = {name: found[child.path] for name, child in node.children.items()}
         found[node.path] = compose(own, children, lambda B, n=node: _decide(eq, n, B), depth=len(node.path))
@@ -62,7 +62,7 @@ def acceleration(eq: ModularSystem, values: Mapping[Any, Number] | None = None) 
     return _solved(eq, np.asarray(K, dtype=float), np.asarray(k, dtype=float).reshape(-1), A, b)
 
 
-def _decide(eq: ModularSystem, node: Node, B: Labelled) -> Choice:
+def _decide(eq: ModularSystem, node: Node, B: LabeledMatrix) -> Choice:
     """The choice at a state: as asked, else by pivoting."""
     fixed = eq.choice(node)
     if fixed.residual or isinstance(fixed.strategy, LeastSquares) or not fixed.pivots:
@@ -70,9 +70,9 @@ def _decide(eq: ModularSystem, node: Node, B: Labelled) -> Choice:
     return choose(node.name or eq.name, [B], Pivoted())
 
 
-def _solved(eq: ModularSystem, K: np.ndarray, k: np.ndarray, A: Labelled, b: Labelled) -> dict[Label, float]:
+def _solved(eq: ModularSystem, K: np.ndarray, k: np.ndarray, A: LabeledMatrix, b: LabeledMatrix) -> dict[Label, float]:
     left = np.concatenate([K.reshape(-1, len(eq.top)), A.part(None, eq.top).to_array().reshape(-1, len(eq.top))])
-    right = -np.concatenate([k, Labelled(NUMPY, A.rows, (ONE,), b.entries).to_array().reshape(-1)])
+    right = -np.concatenate([k, LabeledMatrix(NUMPY, A.rows, (ONE,), b.entries).to_array().reshape(-1)])
     size = np.abs(left).max(axis=1, keepdims=True, initial=0.0)
     size[len(k) :][size[len(k) :] <= ROUNDING] = 0.0  # an identity once differentiated, as |q| = 1 is with ω
     scale = np.where(size > 0, size, 1.0)

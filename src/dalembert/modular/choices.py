@@ -12,7 +12,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.modular.complement import Choice, LeastSquares, Pivoted, choose
 from dalembert.modular.compose import Composed, compose
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labeled_matrix import LabeledMatrix
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.nodes import Node
@@ -43,10 +43,10 @@ class _Sample:
         self.system, self.node, self.state, self.parts = system, node, state, parts
         self.choice: Choice | None = None
         self._composed: Composed | None = None
-        self._B: Labelled | None = None
+        self._B: LabeledMatrix | None = None
 
     @property
-    def B(self) -> Labelled:
+    def B(self) -> LabeledMatrix:
         """External invariants in variables that its parts, whose choices are made, leave free."""
         if self._B is None:
             self._B = Composed(self.own, self.parts, len(self.node.path)).external()
@@ -76,10 +76,10 @@ class _Sample:
         return self._composed
 
     @property
-    def f_bar(self) -> Labelled:
+    def f_bar(self) -> LabeledMatrix:
         return self.composed.f_bar
 
-    def S_rows(self, labels: Iterable[Label]) -> Labelled:
+    def S_rows(self, labels: Iterable[Label]) -> LabeledMatrix:
         return self.composed.S_rows(labels)
 
 
@@ -148,14 +148,14 @@ def _serves(system: ModularSystem, samples: list[_Sample]) -> bool:
 
 def _choose(system: ModularSystem, node: Node, samples: list[_Sample]) -> Choice:
     d = node.description
-    Bs: list[Labelled] = []
+    Bs: list[LabeledMatrix] = []
     for sample in samples[: len(system.witnesses)] if d.invariants else samples[:1]:
         if d.invariants:
             Bs.append(sample.B)
         else:
             free = [node.place(label) for label in d.own_labels(system.order)]
             free += [column for part in sample.parts.values() for column in part.columns]
-            Bs.append(Labelled(NUMPY, (), free, {}))
+            Bs.append(LabeledMatrix(NUMPY, (), free, {}))
     asked = [".".join((*node.path, variable)) for variable in d.independent]
     strategy = d.strategy or system.strategy
     if isinstance(strategy, LeastSquares) and not strategy.independent and not asked:

@@ -19,7 +19,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import ExpressionError, ModelError, Problem
 from dalembert.expressions import TIME, derivative, evaluate, parse, values_by_name
 from dalembert.integrators.base import Problem as TimeProblem
-from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.modular_system import CONSISTENT
@@ -176,7 +176,7 @@ class CompiledSystem:
         return rest + CASADI.to_sx(np.array(added, dtype=object))
 
     @cached_property
-    def _prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+    def _prolonged(self) -> tuple[LabeledMatrix, tuple[tuple[Label, Any], ...]]:
         """Forces on independent variables, differentiated to the order of the system, and at the orders below."""
         traced = self.equations.casadi
         return traced.prolong(traced.composed_by(self.choices)[()].f_bar)
@@ -456,10 +456,6 @@ class CompiledSystem:
             problem.jacobian = system_jacobian.bind(context)
         return problem, context
 
-    def reset(self, context: SystemContext, parameters: Mapping[str, float] | None) -> bool:
-        """Never: each start has a context of its own."""
-        return False
-
     def _let_choose(self, problem: TimeProblem, context: SystemContext) -> None:
         """Give a problem what it needs to choose branches of formulas."""
         branches = self.equations.branches
@@ -514,8 +510,8 @@ def _starts(orders: list[int], count: int) -> np.ndarray:
     return np.array([sum(order < k for order in orders) for k in range(count + 1)], dtype=np.int64)
 
 
-def _by(matrix: Labelled, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
-    return to_sx(Labelled(CASADI, matrix.rows if rows is None else rows, columns, matrix.entries))
+def _by(matrix: LabeledMatrix, columns: tuple[Any, ...], rows: tuple[Any, ...] | None = None) -> ca.SX:
+    return to_sx(LabeledMatrix(CASADI, matrix.rows if rows is None else rows, columns, matrix.entries))
 
 
 def _places(matrix: ca.SX) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ import numpy as np
 from dalembert.algebra import NUMPY, Algebra
 from dalembert.algebra.dense_solve import solve
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labeled_matrix import LabeledMatrix
 from dalembert.modular.labels import Label, match
 from dalembert.modular.sparse_solve import dependent_rows
 
@@ -133,7 +133,7 @@ class Choice:
     degenerate: tuple[Label, ...] = ()
     residual: Mapping[Label, float] = field(default_factory=lambda: {})
 
-    def columns(self, B: Labelled, short: Callable[[Any], Any] | None = None) -> Labelled:
+    def columns(self, B: LabeledMatrix, short: Callable[[Any], Any] | None = None) -> LabeledMatrix:
         """C over the algebra of B.
 
         Args:
@@ -143,27 +143,29 @@ class Choice:
         if isinstance(self.strategy, SVD):
             return _svd(B, len(self.independent))
         if not self.pivots:
-            return Labelled.identity(al, self.independent)
-        one = Labelled.identity(al, self.independent)
+            return LabeledMatrix.identity(al, self.independent)
+        one = LabeledMatrix.identity(al, self.independent)
         if al is not NUMPY and not self.residual:
             found = dependent_rows(B, self.pivots, self.independent, short)
-            return Labelled(al, B.columns, self.independent, {**found, **one.entries})
+            return LabeledMatrix(al, B.columns, self.independent, {**found, **one.entries})
         stars = [column for _, column in self.pivots]
         rows = B.rows if self.residual else [row for row, _ in self.pivots]
         if al is NUMPY and not self.residual:
             X = -np.linalg.solve(B.numbers(rows, stars), B.numbers(rows, self.independent))
-            return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
+            return LabeledMatrix(
+                al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries}
+            )
         left, right = B.part(rows, stars).to_array(), B.part(rows, self.independent).to_array()
         if self.residual and isinstance(self.strategy, LeastSquares):
             weights = [al.constant(self.strategy.weight(row) ** 2) for row in rows]
             weighted = np.array([weight * line for weight, line in zip(weights, left, strict=True)], dtype=object)
             left, right = weighted.T @ left, weighted.T @ right
         X = -_solved(al, left, right)
-        return Labelled(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
+        return LabeledMatrix(al, B.columns, self.independent, {**_rows(al, stars, self.independent, X), **one.entries})
 
 
 def _rows(al: Algebra, rows: Sequence[Label], columns: Sequence[Label], X: np.ndarray) -> dict[Label, dict[Label, Any]]:
-    return Labelled.from_array(al, rows, columns, X).entries
+    return LabeledMatrix.from_array(al, rows, columns, X).entries
 
 
 def _solved(al: Algebra, left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -172,16 +174,16 @@ def _solved(al: Algebra, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return solve(al, left, right) if right.shape[1] else al.zeros(len(left), 0)
 
 
-def _svd(B: Labelled, freedom: int) -> Labelled:
+def _svd(B: LabeledMatrix, freedom: int) -> LabeledMatrix:
     if B.al is not NUMPY:
         raise DalembertError("the SVD complement is made of numbers; use Pivoted() or Given() for symbols")
     basis = np.linalg.svd(B.to_array())[2][len(B.columns) - freedom :].T
-    return Labelled.from_array(NUMPY, B.columns, [Label((), f"z{j + 1}", 0) for j in range(freedom)], basis)
+    return LabeledMatrix.from_array(NUMPY, B.columns, [Label((), f"z{j + 1}", 0) for j in range(freedom)], basis)
 
 
 def choose(
     owner: str,
-    samples: Sequence[Labelled],
+    samples: Sequence[LabeledMatrix],
     strategy: Strategy,
     independent: Sequence[Any] = (),
     pleasant: Callable[[Label, Label], tuple[int, ...]] | None = None,
@@ -323,7 +325,7 @@ def _sparse_pivots(
 def _asked(
     owner: str,
     strategy: Strategy,
-    B: Labelled,
+    B: LabeledMatrix,
     rows: list[Label],
     values: np.ndarray,
     asked: list[Label],
@@ -369,7 +371,7 @@ def _asked(
 
 
 def _residual(
-    strategy: Strategy, B: Labelled, rows: list[Label], stars: list[Label], asked: list[Label]
+    strategy: Strategy, B: LabeledMatrix, rows: list[Label], stars: list[Label], asked: list[Label]
 ) -> dict[Label, float]:
     """Per row, the largest entry of B C of the least-squares C."""
     w = np.array([strategy.weight(row) if isinstance(strategy, LeastSquares) else 1.0 for row in rows])[:, None]

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 
 from dalembert.algebra import Algebra
 from dalembert.modular.complement import Choice
-from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.own_rows import OwnRows
 
@@ -32,9 +32,9 @@ class Child(Protocol):
     def columns(self) -> tuple[Label, ...]: ...
 
     @property
-    def f_bar(self) -> Labelled: ...
+    def f_bar(self) -> LabeledMatrix: ...
 
-    def S_rows(self, labels: Iterable[Label]) -> Labelled: ...
+    def S_rows(self, labels: Iterable[Label]) -> LabeledMatrix: ...
 
 
 class Composed:
@@ -52,7 +52,7 @@ class Composed:
         self.definitions: dict[Any, Any] = {}
         self.al: Algebra = own.al
         self._known: dict[Label, dict[Label, Any]] = {}
-        self.B = self.C = self.f = self.f_bar = Labelled.empty(own.al)
+        self.B = self.C = self.f = self.f_bar = LabeledMatrix.empty(own.al)
         self.choice: Choice | None = None
 
     @property
@@ -65,7 +65,7 @@ class Composed:
         """Independent variables: the columns of S."""
         return self.C.columns
 
-    def R_rows(self, labels: Iterable[Label]) -> Labelled:
+    def R_rows(self, labels: Iterable[Label]) -> LabeledMatrix:
         """Rows of R = (1⊕, S₁, S₂, …): unit rows for variables of its own, rows of the parts' S for theirs."""
         mine: list[Label] = []
         asked: dict[str, list[Label]] = {}
@@ -75,44 +75,44 @@ class Composed:
             else:
                 asked.setdefault(label.path[self.depth], []).append(label)
         parts = (self.children[name].S_rows(rows) for name, rows in asked.items())
-        return assemble(Labelled.identity(self.al, mine), *parts, al=self.al)
+        return assemble(LabeledMatrix.identity(self.al, mine), *parts, al=self.al)
 
-    def external(self) -> Labelled:
+    def external(self) -> LabeledMatrix:
         """B = A⊕ R: its own invariants in variables that parts leave free."""
         A = self.own.A
         if not self.children:  # R = 1
-            return Labelled.made(self.al, self.own.rows, self.own.labels, A.entries)
+            return LabeledMatrix.made(self.al, self.own.rows, self.own.labels, A.entries)
         touched = dict.fromkeys(column for values in A.entries.values() for column in values)
-        return Labelled.made(self.al, self.own.rows, tuple(self.free), (A @ self.R_rows(touched)).entries)
+        return LabeledMatrix.made(self.al, self.own.rows, tuple(self.free), (A @ self.R_rows(touched)).entries)
 
-    def S_rows(self, labels: Iterable[Label]) -> Labelled:
+    def S_rows(self, labels: Iterable[Label]) -> LabeledMatrix:
         """Rows of S = R C."""
         labels = list(labels)
         new = [label for label in labels if label not in self._known]
         if new:
             mine = [label for label in new if len(label.path) == self.depth]  # unit rows of R
             parts = [label for label in new if len(label.path) > self.depth]
-            product = self.R_rows(parts) @ self.C if parts else Labelled.empty(self.al)
+            product = self.R_rows(parts) @ self.C if parts else LabeledMatrix.empty(self.al)
             entries = {**product.entries, **{label: self.C.entries.get(label, {}) for label in mine}}
             if self._tidy is not None:
-                entries = Labelled.made(self.al, tuple(new), self.columns, entries).map(self._tidy).entries
+                entries = LabeledMatrix.made(self.al, tuple(new), self.columns, entries).map(self._tidy).entries
             for label in new:
                 self._known[label] = entries.get(label, {})
         known = {label: self._known[label] for label in labels}
-        return Labelled.made(self.al, tuple(known), self.columns, known)
+        return LabeledMatrix.made(self.al, tuple(known), self.columns, known)
 
 
 def compose(
     own: OwnRows,
     children: Mapping[str, Child],
-    decide: Callable[[Labelled], Choice],
+    decide: Callable[[LabeledMatrix], Choice],
     *,
     depth: int = 0,
     short: Tidy | None = None,
     tidy: Tidy | None = None,
     rules: Tidy | None = None,
     forces: bool = True,
-    B: Labelled | None = None,
+    B: LabeledMatrix | None = None,
 ) -> Composed:
     """The matrices of a subsystem from its own rows and its parts.
 
@@ -145,7 +145,7 @@ def _project(found: Composed, short: Tidy | None, rules: Tidy | None) -> None:
     if foreign:  # forces on variables of parts reach what these leave free
         parts.append(found.R_rows(foreign).T @ own.forces.part(foreign))
     total = assemble(*parts, al=al)  # a column of forces, or of their coefficients
-    f = Labelled.made(al, tuple(found.free), total.columns or (ONE,), total.entries)
+    f = LabeledMatrix.made(al, tuple(found.free), total.columns or (ONE,), total.entries)
     found.f = f if rules is None else f.map(rules)
     f_bar = found.C.T @ found.f
     found.f_bar = f_bar if short is None else f_bar.map(short)

@@ -18,7 +18,7 @@ import sympy as sp
 from dalembert.algebra.dense_solve import solve
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import ModelError, Problem
-from dalembert.modular.labelled import ONE
+from dalembert.modular.labeled_matrix import ONE
 from dalembert.modular.variables import local
 
 if TYPE_CHECKING:

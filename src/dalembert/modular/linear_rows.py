@@ -15,7 +15,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import evaluate, values_by_name
 from dalembert.modular.description import Description, Invariant
-from dalembert.modular.labelled import ONE
+from dalembert.modular.labeled_matrix import ONE
 from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 

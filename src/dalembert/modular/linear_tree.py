@@ -25,7 +25,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.complement import LeastSquares, Pivoted, Strategy, choose
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labeled_matrix import LabeledMatrix
 from dalembert.modular.labels import Label
 from dalembert.modular.linear_rows import Evaluated, Numbers, numbers_of
 from dalembert.modular.modular_equations import ModularEquations
@@ -215,7 +215,7 @@ class LinearSystem:
         if not isinstance(strategy, LeastSquares) or not squares:
             strategy = Pivoted()
         name = node.name or self.equations.name
-        choice = choose(name, [Labelled.from_array(NUMPY, rows, free, B)], strategy, asked)
+        choice = choose(name, [LabeledMatrix.from_array(NUMPY, rows, free, B)], strategy, asked)
         stars = [column for _, column in choice.pivots]
         if isinstance(strategy, LeastSquares):
             weights = np.array([strategy.weight(row) for row in rows])

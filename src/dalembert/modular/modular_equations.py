@@ -20,7 +20,7 @@ from dalembert.modular.complement import Choice, LeastSquares, Pivoted, Strategy
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.deriving import deriving
 from dalembert.modular.invariants import Classified, classify
-from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix, assemble
 from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.modular_system import ModularSystem
 from dalembert.modular.nodes import Node
@@ -87,31 +87,31 @@ class ModularEquations(ModularSystem):
             return composed_symbolic(self.description, self.order, choices)
 
     @property
-    def B(self) -> Labelled:
+    def B(self) -> LabeledMatrix:
         """External invariants of the system in variables that its parts leave free."""
         return self.composed.B
 
     @property
-    def C(self) -> Labelled:
+    def C(self) -> LabeledMatrix:
         """The orthogonal complement of B."""
         return self.composed.C
 
     @cached_property
-    def R(self) -> Labelled:
-        return Labelled(SYMPY, self.top, self.composed.free, self.composed.R_rows(self.top).entries)
+    def R(self) -> LabeledMatrix:
+        return LabeledMatrix(SYMPY, self.top, self.composed.free, self.composed.R_rows(self.top).entries)
 
     @cached_property
-    def S(self) -> Labelled:
+    def S(self) -> LabeledMatrix:
         """All variations by independent ones: δq⟨σ⟩ = S δq⟨σ⟩#."""
         return self.composed.S_rows(self.top)
 
     @property
-    def f(self) -> Labelled:
+    def f(self) -> LabeledMatrix:
         """Effective forces on the variables that the parts leave free."""
         return self.composed.f
 
     @property
-    def f_bar(self) -> Labelled:
+    def f_bar(self) -> LabeledMatrix:
         """Dynamic equations: effective forces on the independent variables, zero along every motion."""
         return self.composed.f_bar
 
@@ -119,7 +119,7 @@ class ModularEquations(ModularSystem):
     def _own(self) -> list[tuple[Node, Any]]:
         return [(node, own_rows(SYMPY, node.description, self.order)) for node in self.nodes]
 
-    def _placed(self, node: Node, matrix: Labelled) -> Labelled:
+    def _placed(self, node: Node, matrix: LabeledMatrix) -> LabeledMatrix:
         moved = matrix.renamed(lambda label: label if label.name == "1" else node.place(label))
         if not node.path:
             return moved
@@ -134,15 +134,15 @@ class ModularEquations(ModularSystem):
         return moved.map(place)
 
     @cached_property
-    def A(self) -> Labelled:
+    def A(self) -> LabeledMatrix:
         """All invariants at order σ, A q⟨σ⟩ + b = 0."""
         found = assemble(*(self._placed(node, own.A) for node, own in self._own), al=SYMPY)
-        return Labelled(SYMPY, found.rows, self.top, found.entries)
+        return LabeledMatrix(SYMPY, found.rows, self.top, found.entries)
 
     @cached_property
-    def b(self) -> Labelled:
+    def b(self) -> LabeledMatrix:
         found = assemble(*(self._placed(node, own.b) for node, own in self._own), al=SYMPY)
-        return Labelled(SYMPY, found.rows, (ONE,), found.entries)
+        return LabeledMatrix(SYMPY, found.rows, (ONE,), found.entries)
 
     @property
     def variables(self) -> tuple[Label, ...]:
@@ -304,7 +304,7 @@ class ModularEquations(ModularSystem):
             children = {name: found[child.path] for name, child in node.children.items()}
             placed = self.choice(node) if strategy is None else None
 
-            def decide(B: Labelled, node: Node = node, placed: Choice | None = placed) -> Choice:
+            def decide(B: LabeledMatrix, node: Node = node, placed: Choice | None = placed) -> Choice:
                 return placed or choose(node.name or self.name, [B], strategy)  # type: ignore[arg-type]
 
             try:

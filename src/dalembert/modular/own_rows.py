@@ -21,7 +21,7 @@ from dalembert.algebra.forward import Steps
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order_of
-from dalembert.modular.labelled import ONE, Labelled
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix
 from dalembert.modular.labels import Label
 from dalembert.modular.scope import Scope
 
@@ -49,10 +49,10 @@ class OwnRows:
     order: int
     labels: tuple[Label, ...]
     rows: tuple[Label, ...]
-    A: Labelled
-    b: Labelled
+    A: LabeledMatrix
+    b: LabeledMatrix
     lower: tuple[tuple[Label, Any], ...]
-    forces: Labelled
+    forces: LabeledMatrix
     names: tuple[str, ...]
 
 
@@ -94,9 +94,11 @@ def _derive(al: Algebra, d: Description, order: int, symbol: Callable[[str], Any
     labels = tuple(d.own_labels(order))
     columns = dict.fromkeys(labels)
     columns.update(dict.fromkeys(column for values in entries.values() for column in values))
-    A = Labelled(al, rows, columns, {row: _non_zero(al, values) for row, values in entries.items()})
-    vector = Labelled.vector(al, b)
-    return OwnRows(al, order, labels, rows, A, vector, tuple(lower), Labelled.vector(al, forces), tuple(scope.scalars))
+    A = LabeledMatrix(al, rows, columns, {row: _non_zero(al, values) for row, values in entries.items()})
+    vector = LabeledMatrix.vector(al, b)
+    return OwnRows(
+        al, order, labels, rows, A, vector, tuple(lower), LabeledMatrix.vector(al, forces), tuple(scope.scalars)
+    )
 
 
 def _non_zero(al: Algebra, values: dict[Label, Any]) -> dict[Label, Any]:
@@ -237,7 +239,7 @@ class Program:
                 found = known[label] = Label(path + label.path, label.name, label.order, label.base)
             return found
 
-        def shape(like: Labelled) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
+        def shape(like: LabeledMatrix) -> tuple[tuple[Label, ...], tuple[Label, ...]]:
             return tuple(map(place, like.rows)), tuple(map(place, like.columns))
 
         own = self.rows
@@ -267,8 +269,8 @@ class PlacedProgram:
                 break
             if value != 0.0:
                 entries.setdefault(row, {})[column] = value
-        own, none = self.program.rows, Labelled.empty(NUMPY)
-        A = Labelled.made(NUMPY, *self.shapes["A"], entries)
+        own, none = self.program.rows, LabeledMatrix.empty(NUMPY)
+        A = LabeledMatrix.made(NUMPY, *self.shapes["A"], entries)
         return OwnRows(NUMPY, own.order, self.labels, self.rows, A, none, (), none, own.names)
 
     def __call__(self, al: Algebra, values: list[Any]) -> OwnRows:
@@ -290,7 +292,7 @@ class PlacedProgram:
                 lower.append((row, value))
             elif not (type(value) is float and value == 0.0):
                 parts[kind].setdefault(row, {})[column] = value
-        A, b, f = (Labelled.made(al, *self.shapes[kind], parts[kind]) for kind in ("A", "b", "f"))
+        A, b, f = (LabeledMatrix.made(al, *self.shapes[kind], parts[kind]) for kind in ("A", "b", "f"))
         own = self.program.rows
         return OwnRows(al, own.order, self.labels, self.rows, A, b, tuple(lower), f, own.names)
 

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.algebra import Algebra
 from dalembert.algebra.dense_solve import MOST_BY_MINORS, solve
 from dalembert.errors import DalembertError
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labeled_matrix import LabeledMatrix
 from dalembert.modular.labels import Label
 
 __all__ = ["dependent_rows"]
@@ -25,7 +25,7 @@ LEAST = 1e-3  # of the largest number in its row; smaller numbers are no pivots
 
 
 def dependent_rows(
-    B: Labelled,
+    B: LabeledMatrix,
     pivots: Sequence[tuple[Label, Label]],
     independent: Sequence[Label],
     short: Callable[[Any], Any] | None = None,

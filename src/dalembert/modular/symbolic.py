@@ -16,7 +16,7 @@ from dalembert.expressions import expanded
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.description import Description, Part
-from dalembert.modular.labelled import Labelled
+from dalembert.modular.labeled_matrix import LabeledMatrix
 from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.own_rows import COUNTS, own_rows
 from dalembert.modular.variables import local
@@ -68,16 +68,16 @@ class SeenComposed:
         self.owner, self.part, self.inner = owner, part, inner
         self.columns = tuple(column.inside(part.name) for column in inner.columns)
 
-    def _seen(self, matrix: Labelled) -> Labelled:
+    def _seen(self, matrix: LabeledMatrix) -> LabeledMatrix:
         name = self.part.name
         moved = matrix.renamed(lambda label: label if label.name == "1" else label.inside(name))
         return moved.map(lambda value: self.owner.seen(self.part, value))
 
     @property
-    def f_bar(self) -> Labelled:
+    def f_bar(self) -> LabeledMatrix:
         return self._seen(self.inner.f_bar)
 
-    def S_rows(self, labels: Iterable[Label]) -> Labelled:
+    def S_rows(self, labels: Iterable[Label]) -> LabeledMatrix:
         rows = [Label(label.path[1:], label.name, label.order, label.base) for label in labels]
         return self._seen(self.inner.S_rows(rows))
 

@@ -20,7 +20,7 @@ from dalembert.expressions import TIME, evaluate, values_by_name
 from dalembert.modular.complement import Choice
 from dalembert.modular.compose import Composed, compose
 from dalembert.modular.deriving import deriving
-from dalembert.modular.labelled import ONE, Labelled, assemble
+from dalembert.modular.labeled_matrix import ONE, LabeledMatrix, assemble
 from dalembert.modular.labels import Label
 from dalembert.modular.nodes import Node
 from dalembert.modular.own_rows import OwnRows
@@ -60,10 +60,10 @@ class TracedNode:
     node: Node
     variables: tuple[Label, ...]
     rows: tuple[Label, ...]
-    A: Labelled
-    b: Labelled
-    M: Labelled
-    k: Labelled
+    A: LabeledMatrix
+    b: LabeledMatrix
+    M: LabeledMatrix
+    k: LabeledMatrix
     lower: tuple[tuple[Label, Any], ...]
     own: OwnRows
 
@@ -138,8 +138,8 @@ class TracedSystem:
         k = CASADI.substitute(f, top, CASADI.zeros(len(top))) if tops else f
         columns = [self._tops[label] for label in tops]
         return TracedNode(
-            node, own.labels, own.rows, own.A, own.b, Labelled.from_array(CASADI, rows, columns, M),
-            Labelled.vector(CASADI, dict(zip(rows, k, strict=True))), own.lower, own,
+            node, own.labels, own.rows, own.A, own.b, LabeledMatrix.from_array(CASADI, rows, columns, M),
+            LabeledMatrix.vector(CASADI, dict(zip(rows, k, strict=True))), own.lower, own,
         )  # fmt: skip
 
     @cached_property
@@ -198,13 +198,13 @@ class TracedSystem:
         return {switch: self.symbols[mode] for mode, switch in self.equations.branches.items()}
 
     @cached_property
-    def A(self) -> Labelled:
+    def A(self) -> LabeledMatrix:
         """All invariants at order σ, by all variables of that order."""
         found = assemble(*(own.A for own in self.own.values()), al=CASADI)
-        return Labelled(CASADI, found.rows, self.equations.top, found.entries)
+        return LabeledMatrix(CASADI, found.rows, self.equations.top, found.entries)
 
     @cached_property
-    def b(self) -> Labelled:
+    def b(self) -> LabeledMatrix:
         return assemble(*(own.b for own in self.own.values()), al=CASADI)
 
     @cached_property
@@ -233,12 +233,12 @@ class TracedSystem:
         return memo[key]
 
     @cached_property
-    def f_bar(self) -> Labelled:
+    def f_bar(self) -> LabeledMatrix:
         """The dynamic equations f̄ = Cᵀ f of the whole system, as they come: of the order of the forces."""
         return self.composed[()].f_bar
 
     @cached_property
-    def prolonged(self) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+    def prolonged(self) -> tuple[LabeledMatrix, tuple[tuple[Label, Any], ...]]:
         """f̄ differentiated until it is of order σ, and its lower orders, which a state must meet."""
         return self.prolong(self.f_bar)
 
@@ -253,14 +253,14 @@ class TracedSystem:
             rest = CASADI.to_sx(np.array([b.get(row, ONE) for row in A.rows], dtype=object))
             return ca.jacobian(values, top), ca.substitute(values, top, ca.SX.zeros(top.shape[0])), to_sx(A), rest
 
-    def prolong(self, f_bar: Labelled) -> tuple[Labelled, tuple[tuple[Label, Any], ...]]:
+    def prolong(self, f_bar: LabeledMatrix) -> tuple[LabeledMatrix, tuple[tuple[Label, Any], ...]]:
         """Dynamic equations differentiated until they are of order σ (T20), and their lower orders."""
         lower: list[tuple[Label, Any]] = []
         f = CASADI.vector([f_bar.get(row, ONE) for row in f_bar.rows])
         for order in range(max(self.equations.force_order, 0), self.order):
             lower += [(row.at(order), value) for row, value in zip(f_bar.rows, f, strict=True)]
             f = self._rate(f)
-        return Labelled.vector(CASADI, dict(zip(f_bar.rows, f, strict=True))), tuple(lower)
+        return LabeledMatrix.vector(CASADI, dict(zip(f_bar.rows, f, strict=True))), tuple(lower)
 
     def prolonged_function(self, choices: Mapping[tuple[str, ...], Choice]) -> ca.Function:
         """(state, others) → K, k of the prolonged dynamic equations  K q⟨σ⟩ + k = 0  for given choices."""
@@ -291,7 +291,7 @@ class TracedSystem:
         return CASADI.rate(values, symbols, CASADI.vector([directions[name] for name in moving]))
 
 
-def to_sx(matrix: Labelled) -> ca.SX:
+def to_sx(matrix: LabeledMatrix) -> ca.SX:
     """A labeled matrix over CasADi as a sparse matrix, in the order of its labels."""
     row_at = {row: i for i, row in enumerate(matrix.rows)}
     column_at = {column: j for j, column in enumerate(matrix.columns)}

@@ -15,7 +15,7 @@ import sympy as sp
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions.symbols import parameter
 from dalembert.model.fields import nearest
-from dalembert.modular import Label, Labelled, Subsystem
+from dalembert.modular import Label, LabeledMatrix, Subsystem
 from dalembert.planar.node_model import NodeModel
 from dalembert.planar.planar_data import BASE, RevoluteJoint
 from dalembert.planar.planar_geometry import body_of, ends
@@ -158,7 +158,7 @@ def _seen(place: Any, group: str) -> Any:
     return [formula.xreplace(swap) for formula in found]
 
 
-def inertia_matrix(model: NodeModel) -> Labelled:
+def inertia_matrix(model: NodeModel) -> LabeledMatrix:
     """−∂f/∂ẇ of the inertia forces, by label."""
     from dalembert.algebra.sympy_algebra import SYMPY
 
@@ -171,4 +171,4 @@ def inertia_matrix(model: NodeModel) -> Labelled:
             slope = cast("sp.Expr", -sp.diff(force, column.symbol))
             if slope != 0:
                 entries.setdefault(row, {})[column] = slope
-    return Labelled(SYMPY, tuple(labels), tuple(labels), entries)
+    return LabeledMatrix(SYMPY, tuple(labels), tuple(labels), entries)

@@ -35,7 +35,7 @@ from dalembert.values import BOOLEAN, SEQUENCE, finite_number, is_finite
 
 if TYPE_CHECKING:
     from dalembert.model import Model
-    from dalembert.modular import Labelled, ModularEquations, Subsystem
+    from dalembert.modular import LabeledMatrix, ModularEquations, Subsystem
 
 __all__ = ["BaseNodes", "Planar"]
 
@@ -346,7 +346,7 @@ class Planar:
 
     def constraint_matrix(
         self, at: Mapping[Any, Any] | None = None, *, independent: Iterable[Any] | None = None
-    ) -> Labelled:
+    ) -> LabeledMatrix:
         """C, the orthogonal complement of the constraint matrix: over SymPy, or in numbers.
 
         Args:
@@ -358,7 +358,7 @@ class Planar:
             return found.S
         return found.at(found.values(at, guess=True)).S_rows(found.top)
 
-    def inertia_matrix(self) -> Labelled:
+    def inertia_matrix(self) -> LabeledMatrix:
         """The generalized inertia matrix of the node model, eq. 5.26 of the thesis."""
         from dalembert.planar.node_model import NodeModel
         from dalembert.planar.node_subsystem import inertia_matrix

@@ -11,7 +11,7 @@ import numpy as np
 from dalembert.integrators.base import Integrator, Result, Status
 from dalembert.native import native
 
-__all__ = ["Happening", "Outcome", "pieces"]
+__all__ = ["Occurrence", "Outcome", "pieces"]
 
 # So many outputs stand for all where an evaluation is dear, and those between which an entry changes most in each part
 # of the run; and so many where an evaluation tells of all that are near, or an error need be known to a decade only.
@@ -19,7 +19,7 @@ SOME, PARTS, FEW = 120, 8, 40
 
 
 @dataclass(frozen=True)
-class Happening:
+class Occurrence:
     """An event that happened: when, and which."""
 
     time: float
@@ -45,7 +45,7 @@ class Outcome:
 
     result: Result
     segments: list[tuple[int, dict[str, float]]]
-    events: list[Happening] = field(default_factory=lambda: [])
+    events: list[Occurrence] = field(default_factory=lambda: [])
     ended_by: str | None = None
     trouble: str | None = None
     notes: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import frame
 from dalembert.trajectory.certificate import Certificate
-from dalembert.trajectory.outcome import Happening, pieces
+from dalembert.trajectory.outcome import Occurrence, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.trajectory import read_certificate, understood
 from dalembert.trajectory.whole import check_whole
@@ -72,9 +72,9 @@ class SystemTrajectory:
         return self.recorded.attrs
 
     @property
-    def events(self) -> list[Happening]:
+    def events(self) -> list[Occurrence]:
         """The events that happened, with ``time`` and ``name``."""
-        return [Happening(**event) for event in json.loads(str(self.attrs.get("events", "[]")))]
+        return [Occurrence(**event) for event in json.loads(str(self.attrs.get("events", "[]")))]
 
     @property
     def names(self) -> list[str]:

@@ -13,9 +13,9 @@ from dalembert.arguments import public_methods
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
-from dalembert.trajectory.labeled import Labeled
 from dalembert.trajectory.outcome import Outcome
 from dalembert.trajectory.record import gained, observe_along
+from dalembert.trajectory.time_series import TimeSeries
 from dalembert.trajectory.trajectory import Trajectory
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class SampleRun(NamedTuple):
 
 
 @public_methods
-class Batch(Labeled):
+class Batch(TimeSeries):
     """Motions of many samples over time.
 
     Attributes:

@@ -20,11 +20,11 @@ from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
 from dalembert.trajectory.certificate import Certificate
-from dalembert.trajectory.labeled import Labeled, labeled
-from dalembert.trajectory.outcome import Happening, pieces
+from dalembert.trajectory.outcome import Occurrence, pieces
 from dalembert.trajectory.record import residuals_along, solve_along
 from dalembert.trajectory.recorded import AXES, Recorded
 from dalembert.trajectory.shares import Weights, shared_along
+from dalembert.trajectory.time_series import TimeSeries, labeled
 from dalembert.trajectory.whole import check_whole
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ _WORDS = {  # of other programs
 
 
 @public_methods
-class Trajectory(Labeled):
+class Trajectory(TimeSeries):
     """Motion over time, with a certificate.
 
     Attributes:
@@ -270,9 +270,9 @@ class Trajectory(Labeled):
         return [(start, values) for start, values in json.loads(self.attrs["parameters"])]
 
     @property
-    def events(self) -> list[Happening]:
+    def events(self) -> list[Occurrence]:
         """The events that happened, with ``time`` and ``name``."""
-        return [Happening(**event) for event in json.loads(self.attrs["events"])]
+        return [Occurrence(**event) for event in json.loads(self.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
         names = [str(value) for value in self.values(dimension)]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.trajectory.outcome import Happening
+from dalembert.trajectory.outcome import Occurrence
 from dalembert.values import DICT
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def check_whole(data: xr.Dataset, notes: Iterable[str], arrays: Mapping[str, tup
     read_segments(json.loads(data.attrs.get("parameters", "[[0, {}]]")), len(times))
 
 
-def read_events(found: Any) -> list[Happening]:
+def read_events(found: Any) -> list[Occurrence]:
     """Events that happened."""
-    return [Happening(float(event["time"]), read_text(event["name"])) for event in found]
+    return [Occurrence(float(event["time"]), read_text(event["name"])) for event in found]
 
 
 def read_segments(found: Any, written: int) -> list[tuple[int, dict[str, float]]]:

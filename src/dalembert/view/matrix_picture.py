@@ -13,14 +13,14 @@ from dalembert.view.figures import with_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from dalembert.modular import Labelled
+    from dalembert.modular import LabeledMatrix
 
 __all__ = ["plot_matrix"]
 
 MOST_LABELS = 60  # on one side; more would not be read
 
 
-def plot_matrix(matrix: Labelled, path: str | os.PathLike[str] | None = None, *, title: str = "") -> Figure:
+def plot_matrix(matrix: LabeledMatrix, path: str | os.PathLike[str] | None = None, *, title: str = "") -> Figure:
     """The entries of a matrix with its labels: numbers by color, red below zero and blue above; symbols filled.
 
     Args:

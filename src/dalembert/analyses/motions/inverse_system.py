@@ -31,7 +31,7 @@ from dalembert.expressions import TIME, evaluate
 from dalembert.modular import ModularEquations, Subsystem
 from dalembert.modular.complement import Pivoted
 from dalembert.modular.description import Description
-from dalembert.modular.labelled import ONE
+from dalembert.modular.labeled_matrix import ONE
 from dalembert.modular.labels import Label
 from dalembert.modular.prescribed_system import Named, Prescribed, label_key, prescribed, raised
 from dalembert.modular.traced import names_in

@@ -20,8 +20,8 @@ from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Trajectory
-from dalembert.trajectory.labeled import csv_of, labeled
 from dalembert.trajectory.recorded import AXES
+from dalembert.trajectory.time_series import csv_of, labeled
 from dalembert.values import SEQUENCE
 
 if TYPE_CHECKING:

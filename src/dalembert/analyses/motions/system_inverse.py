@@ -13,9 +13,9 @@ from dalembert.errors import DalembertError, ModelError
 from dalembert.expressions import TIME
 from dalembert.modular import Subsystem
 from dalembert.trajectory import Certificate, Check
-from dalembert.trajectory.labeled import labeled
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import MOST_PANELS, SystemTrajectory
+from dalembert.trajectory.time_series import labeled
 
 if TYPE_CHECKING:
     import xarray as xr

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from dalembert.integrators.base import Memory, Result
-from dalembert.trajectory.outcome import Happening
+from dalembert.trajectory.outcome import Occurrence
 
 __all__ = ["ENDLESS", "MOST_EVENTS", "OVERLOOKED", "QUICK_EVENTS", "QUICK_TIME", "Account", "jolts", "overlooked"]
 
@@ -53,7 +53,7 @@ class Account:
 
     parameters: dict[str, float]
     segments: list[tuple[int, dict[str, float]]] = field(init=False)
-    events: list[Happening] = field(default_factory=list[Happening])
+    events: list[Occurrence] = field(default_factory=list[Occurrence])
     notes: list[str] = field(default_factory=list[str])
     counts: np.ndarray = field(default_factory=lambda: np.zeros(len(_COUNTS), dtype=np.int64))
     defect: float = 0.0
@@ -71,7 +71,7 @@ class Account:
 
     def happened(self, t: float, name: str) -> None:
         """An event."""
-        self.events.append(Happening(t, name))
+        self.events.append(Occurrence(t, name))
 
     def change(self, written: int) -> None:
         """The parameters of now hold from this output on."""

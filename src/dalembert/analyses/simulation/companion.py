@@ -23,7 +23,7 @@ from dalembert.integrators.radau import Radau
 from dalembert.integrators.runge_kutta import DormandPrince8, Tsitouras5
 from dalembert.model.data import ContactEvent
 from dalembert.trajectory.certificate import Estimate
-from dalembert.trajectory.outcome import Happening, Outcome
+from dalembert.trajectory.outcome import Occurrence, Outcome
 
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
@@ -522,7 +522,7 @@ class _Compared:
 
     @staticmethod
     def _events(
-        run: _Run, times: np.ndarray, difference: np.ndarray, mine: Sequence[Happening], other: Sequence[Happening]
+        run: _Run, times: np.ndarray, difference: np.ndarray, mine: Sequence[Occurrence], other: Sequence[Occurrence]
     ) -> np.ndarray:
         """Times of events count as differences too, relative to the duration; between the two times of an event that
         acts, states differ for that reason alone."""

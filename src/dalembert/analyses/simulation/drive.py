@@ -125,7 +125,7 @@ class Driver:
         """Whether the problem of the last start does again, with the parameters of now: impacts begin runs anew."""
         if self.made_for != (self.chosen, self.method) or self.problem.encode is not None:
             return False
-        return "jacobian" not in self.method.needs and self.chosen.reset(self.context, self.account.parameters)
+        return "jacobian" not in self.method.needs and self.handler.renews(self.context)
 
     def run(self) -> Outcome:
         """Go to the end, or as far as possible."""

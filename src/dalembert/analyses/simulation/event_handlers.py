@@ -18,11 +18,12 @@ from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.account import MOST_EVENTS, Account
 from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
+from dalembert.dynamics.make_context import renew_context
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.state import State
-from dalembert.trajectory.outcome import Happening
+from dalembert.trajectory.outcome import Occurrence
 
 __all__ = ["EventHandler", "MechanismHandler"]
 
@@ -55,6 +56,10 @@ class EventHandler:
 
     def begin(self, t: float, x: np.ndarray) -> None:
         """The run begins with the state x, which may be changed."""
+
+    def renews(self, context: Any) -> bool:
+        """Give the context of the last start the parameters of now, if it does again with these."""
+        return False
 
     def prepare(self, context: Any) -> None:
         """Whatever a new start of the method must know."""
@@ -128,6 +133,9 @@ class MechanismHandler(EventHandler):
                 raise SimulationError(f"the run cannot begin: {trouble}")
         self.account.begin()
         self.ranks.hold(t, x, self.account.parameters, True, self.chosen)
+
+    def renews(self, context: Context) -> bool:
+        return renew_context(self.chosen.kernels, context, self.chosen.parameters(self.account.parameters))
 
     def prepare(self, context: Context) -> None:
         if self.contacts is not None:
@@ -230,7 +238,7 @@ class Contacts:
         x[-1] -= found.lost
         account.lost += found.taken
         account.softened += [found.kept] if found.kept < 1.0 else []
-        account.events += [Happening(t + left, f"{name} rest") for name, left in found.rest]
+        account.events += [Occurrence(t + left, f"{name} rest") for name, left in found.rest]
 
     def _settle(self, t: float, x: np.ndarray, without: str | None = None) -> None:
         """What is closed from here on, at rest."""

@@ -22,12 +22,12 @@ from dalembert.errors import DalembertError
 from dalembert.modular.labels import Label, match
 from dalembert.values import LIST, TUPLE
 
-__all__ = ["ONE", "Labelled", "assemble"]
+__all__ = ["ONE", "LabeledMatrix", "assemble"]
 
 ONE = Label((), "1", 0)  # the column of a vector
 
 
-class Labelled:
+class LabeledMatrix:
     """A matrix with named rows and columns. Equal are matrices that are equal as maps, in whatever order.
 
     Args:
@@ -45,7 +45,7 @@ class Labelled:
     @classmethod
     def made(
         cls, al: Algebra, rows: tuple[Label, ...], columns: tuple[Label, ...], entries: dict[Label, dict[Label, Any]]
-    ) -> Labelled:
+    ) -> LabeledMatrix:
         """From labels that are known to differ, and entries in their rows only: what the constructor checks."""
         self = cls.__new__(cls)
         self.al, self.rows, self.columns = al, rows, columns
@@ -53,7 +53,7 @@ class Labelled:
         return self
 
     @classmethod
-    def from_array(cls, al: Algebra, rows: Iterable[Label], columns: Iterable[Label], array: Any) -> Labelled:
+    def from_array(cls, al: Algebra, rows: Iterable[Label], columns: Iterable[Label], array: Any) -> LabeledMatrix:
         """From a dense array."""
         rows, columns = tuple(rows), tuple(columns)
         entries: dict[Label, dict[Label, Any]] = {}
@@ -64,19 +64,19 @@ class Labelled:
         return cls(al, rows, columns, entries)
 
     @classmethod
-    def identity(cls, al: Algebra, labels: Iterable[Label]) -> Labelled:
+    def identity(cls, al: Algebra, labels: Iterable[Label]) -> LabeledMatrix:
         labels = tuple(labels)
         one = al.constant(1)
         return cls.made(al, labels, labels, {label: {label: one} for label in labels})
 
     @classmethod
-    def vector(cls, al: Algebra, values: Mapping[Label, Any]) -> Labelled:
+    def vector(cls, al: Algebra, values: Mapping[Label, Any]) -> LabeledMatrix:
         """A column of named values."""
         return cls(al, values, (ONE,), {row: {ONE: value} for row, value in values.items() if not _zero(al, value)})
 
     @classmethod
     @functools.cache
-    def empty(cls, al: Algebra) -> Labelled:
+    def empty(cls, al: Algebra) -> LabeledMatrix:
         return cls.made(al, (), (), {})
 
     # Looking into it
@@ -100,18 +100,18 @@ class Labelled:
             return self.get(rows[0], columns[0])
         return self.part(rows, columns)
 
-    def part(self, rows: Iterable[Label] | None = None, columns: Iterable[Label] | None = None) -> Labelled:
+    def part(self, rows: Iterable[Label] | None = None, columns: Iterable[Label] | None = None) -> LabeledMatrix:
         """The submatrix of these rows and columns."""
         rows = self.rows if rows is None else tuple(rows)
         if columns is None:
-            return Labelled(self.al, rows, self.columns, self.entries)
+            return LabeledMatrix(self.al, rows, self.columns, self.entries)
         columns = tuple(columns)
         kept = set(columns)
         chosen = {
             row: {column: value for column, value in self.entries.get(row, {}).items() if column in kept}
             for row in rows
         }
-        return Labelled(self.al, rows, columns, chosen)
+        return LabeledMatrix(self.al, rows, columns, chosen)
 
     def values(self) -> dict[Label, Any]:
         """A vector as a dictionary."""
@@ -142,14 +142,14 @@ class Labelled:
     # Algebra
 
     @property
-    def T(self) -> Labelled:
+    def T(self) -> LabeledMatrix:
         entries: dict[Label, dict[Label, Any]] = {}
         for row, values in self.entries.items():
             for column, value in values.items():
                 entries.setdefault(column, {})[row] = value
-        return Labelled.made(self.al, self.columns, self.rows, entries)
+        return LabeledMatrix.made(self.al, self.columns, self.rows, entries)
 
-    def __matmul__(self, other: Labelled) -> Labelled:
+    def __matmul__(self, other: LabeledMatrix) -> LabeledMatrix:
         """The product by label: columns of this and rows of the other that have one name meet; others meet zeros."""
         entries: dict[Label, dict[Label, Any]] = {}
         for row, values in self.entries.items():
@@ -168,33 +168,33 @@ class Labelled:
                     else:
                         found[column] = [a * b]
             entries[row] = _sums(self.al, found)
-        return Labelled.made(self.al, self.rows, other.columns, entries)
+        return LabeledMatrix.made(self.al, self.rows, other.columns, entries)
 
-    def __add__(self, other: Labelled) -> Labelled:
+    def __add__(self, other: LabeledMatrix) -> LabeledMatrix:
         return assemble(self, other, al=self.al)
 
-    def __neg__(self) -> Labelled:
+    def __neg__(self) -> LabeledMatrix:
         return self.map(lambda value: -value)
 
-    def __sub__(self, other: Labelled) -> Labelled:
+    def __sub__(self, other: LabeledMatrix) -> LabeledMatrix:
         return self + (-other)
 
-    def map(self, change: Callable[[Any], Any], al: Algebra | None = None) -> Labelled:
+    def map(self, change: Callable[[Any], Any], al: Algebra | None = None) -> LabeledMatrix:
         """Every stored entry changed by a function that keeps zero, perhaps into another algebra."""
         al = al or self.al
         entries: dict[Label, dict[Label, Any]] = {}
         for row, values in self.entries.items():
             changed = {column: change(value) for column, value in values.items()}
             entries[row] = {column: value for column, value in changed.items() if not _zero(al, value)}
-        return Labelled.made(al, self.rows, self.columns, entries)
+        return LabeledMatrix.made(al, self.rows, self.columns, entries)
 
-    def renamed(self, rename: Callable[[Label], Label]) -> Labelled:
+    def renamed(self, rename: Callable[[Label], Label]) -> LabeledMatrix:
         """The same entries under other names."""
         entries = {rename(r): {rename(c): v for c, v in values.items()} for r, values in self.entries.items()}
-        return Labelled(self.al, map(rename, self.rows), map(rename, self.columns), entries)
+        return LabeledMatrix(self.al, map(rename, self.rows), map(rename, self.columns), entries)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Labelled):
+        if not isinstance(other, LabeledMatrix):
             return NotImplemented
         if set(self.rows) != set(other.rows) or set(self.columns) != set(other.columns):
             return False
@@ -210,7 +210,7 @@ class Labelled:
 
     def __repr__(self) -> str:
         if self.shape[0] * self.shape[1] > 400:
-            return f"<Labelled {self.shape[0]}×{self.shape[1]}>"
+            return f"<LabeledMatrix {self.shape[0]}×{self.shape[1]}>"
         head = [""] + [str(column) for column in self.columns]
         body = [[str(row)] + [str(self.get(row, column)) for column in self.columns] for row in self.rows]
         widths = [max(len(line[k]) for line in [head, *body]) for k in range(len(head))]
@@ -244,7 +244,7 @@ class Labelled:
         return xr.DataArray(array, {"row": rows, "column": columns}, ("row", "column"))
 
 
-def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
+def assemble(*parts: LabeledMatrix, al: Algebra | None = None) -> LabeledMatrix:
     """The union-sum of labeled matrices; labels keep the order in which they first occur."""
     algebras = {id(part.al): part.al for part in parts if part.entries}
     if len(algebras) > 1:
@@ -261,7 +261,9 @@ def assemble(*parts: Labelled, al: Algebra | None = None) -> Labelled:
                 found[row].append(values)
             else:
                 found[row] = [values]
-    return Labelled.made(al, tuple(rows), tuple(columns), {row: _united(al, lines) for row, lines in found.items()})
+    return LabeledMatrix.made(
+        al, tuple(rows), tuple(columns), {row: _united(al, lines) for row, lines in found.items()}
+    )
 
 
 def _united(al: Algebra, lines: list[dict[Label, Any]]) -> dict[Label, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["Labeled", "csv_of", "labeled"]
+__all__ = ["TimeSeries", "csv_of", "labeled"]
 
 
 def labeled(values: np.ndarray, time: Any, unit: str = "", **axes: Any) -> xr.DataArray:
@@ -34,7 +34,7 @@ def csv_of(names: Sequence[str], table: np.ndarray) -> str:
     return out.getvalue()
 
 
-class Labeled(ABC):
+class TimeSeries(ABC):
     """States over time, with names on all axes; those of a batch have an axis of samples first."""
 
     @property

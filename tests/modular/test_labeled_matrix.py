@@ -1,4 +1,4 @@
-"""Labelled matrices: axioms of the union-sum (check 1), products by label, parts, printing."""
+"""LabeledMatrix matrices: axioms of the union-sum (check 1), products by label, parts, printing."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ import dalembert as da
 from dalembert.algebra import NUMPY
 from dalembert.algebra.sympy_algebra import SYMPY
 from dalembert.errors import DalembertError, ModelError
-from dalembert.modular import Label, Labelled, assemble
+from dalembert.modular import Label, LabeledMatrix, assemble
 from dalembert.view import plot_matrix
 
 NAMES = [Label(("P",) if k % 2 else (), f"v{k}", 1) for k in range(7)]
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> Labelled:
+def matrices(draw: st.DrawFn) -> LabeledMatrix:
     """Matrices of small whole numbers, so that sums are exact in any order."""
     rows = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=5))
     columns = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=5))
     values = draw(st.lists(st.integers(-8, 8), min_size=len(rows) * len(columns), max_size=len(rows) * len(columns)))
     array = np.array(values, dtype=float).reshape(len(rows), len(columns))
-    return Labelled.from_array(NUMPY, rows, columns, array)
+    return LabeledMatrix.from_array(NUMPY, rows, columns, array)
 
 
 @settings(max_examples=200, deadline=None)
 @given(matrices(), matrices(), matrices())
-def test_union_sum_is_commutative_and_associative(X: Labelled, Y: Labelled, Z: Labelled) -> None:
+def test_union_sum_is_commutative_and_associative(X: LabeledMatrix, Y: LabeledMatrix, Z: LabeledMatrix) -> None:
     assert assemble(X, Y) == assemble(Y, X)
     assert assemble(assemble(X, Y), Z) == assemble(X, assemble(Y, Z)) == assemble(X, Y, Z)
-    assert assemble(X, Labelled.empty(NUMPY)) == X
+    assert assemble(X, LabeledMatrix.empty(NUMPY)) == X
     total = assemble(X, Y)
     assert set(total.rows) == {*X.rows, *Y.rows}
     for row in total.rows:
@@ -45,20 +45,20 @@ def test_union_sum_is_commutative_and_associative(X: Labelled, Y: Labelled, Z: L
 
 @settings(max_examples=100, deadline=None)
 @given(matrices(), matrices(), matrices())
-def test_products_by_label(X: Labelled, Y: Labelled, Z: Labelled) -> None:
+def test_products_by_label(X: LabeledMatrix, Y: LabeledMatrix, Z: LabeledMatrix) -> None:
     assert (X @ Y).T == Y.T @ X.T
     assert (X @ Y) @ Z == X @ (Y @ Z)
     for row in X.rows:
         for column in Y.columns:
             expected = sum(X.get(row, k) * Y.get(k, column) for k in NAMES)
             assert (X @ Y).get(row, column) == expected
-    assert X @ Labelled.identity(NUMPY, X.columns) == X
+    assert X @ LabeledMatrix.identity(NUMPY, X.columns) == X
 
 
 def test_equal_as_maps_and_order_kept() -> None:
     a, b = NAMES[:2]
-    one = Labelled.from_array(NUMPY, [a, b], [a, b], np.array([[1.0, 2.0], [3.0, 4.0]]))
-    two = Labelled.from_array(NUMPY, [b, a], [b, a], np.array([[4.0, 3.0], [2.0, 1.0]]))
+    one = LabeledMatrix.from_array(NUMPY, [a, b], [a, b], np.array([[1.0, 2.0], [3.0, 4.0]]))
+    two = LabeledMatrix.from_array(NUMPY, [b, a], [b, a], np.array([[4.0, 3.0], [2.0, 1.0]]))
     assert one == two
     assert one.rows != two.rows
     assert assemble(two, one).rows == (b, a)
@@ -67,7 +67,7 @@ def test_equal_as_maps_and_order_kept() -> None:
 
 def test_parts_by_name() -> None:
     x, y = Label((), "x", 2, 0), Label(("L",), "y", 2, 0)
-    M = Labelled.from_array(SYMPY, [x, y], [x, y], [[sp.Symbol("a"), 0], [0, 2]])
+    M = LabeledMatrix.from_array(SYMPY, [x, y], [x, y], [[sp.Symbol("a"), 0], [0, 2]])
     assert M["x", "x"] == sp.Symbol("a")
     assert M["x.d", "L.y"] == 0
     assert M["y", "y"] == 2  # short where unique
@@ -84,7 +84,7 @@ def test_parts_by_name() -> None:
 def test_algebras_do_not_mix() -> None:
     a = NAMES[0]
     with pytest.raises(DalembertError, match="different algebras"):
-        assemble(Labelled.identity(NUMPY, [a]), Labelled.identity(SYMPY, [a]))
+        assemble(LabeledMatrix.identity(NUMPY, [a]), LabeledMatrix.identity(SYMPY, [a]))
 
 
 def test_pictures_of_matrices(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_pictures_of_matrices(tmp_path: Path) -> None:
     S.invariant(x - 2 * y, "twice")
     S.effective_forces({x: -x.dd, y: -y.dd})
     equations = S.equations()
-    for k, matrix in enumerate((equations.A, equations.at({}).B, Labelled.empty(NUMPY))):
+    for k, matrix in enumerate((equations.A, equations.at({}).B, LabeledMatrix.empty(NUMPY))):
         figure = plot_matrix(matrix, tmp_path / f"{k}.png", title="A")
         assert (tmp_path / f"{k}.png").stat().st_size > 1000
         texts = [label.get_text() for label in figure.axes[0].get_xticklabels()]
