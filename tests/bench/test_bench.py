@@ -79,7 +79,7 @@ def test_unknown_problems_and_folders_are_refused(tmp_path):
     with pytest.raises(DalembertError, match="unknown problem 'x'; expected one of pendulum, windows"):
         bench(["x"])
     (tmp_path / "file").write_text("")
-    with pytest.raises(DalembertError, match="cannot write to"):
+    with pytest.raises(DalembertError, match="cannot make the folder"):
         report([], [], [], tmp_path / "file" / "folder")
 
 

@@ -13,11 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import make_folder, write_atomic
 from dalembert.bench.measure import Precision, Row
 from dalembert.bench.peers import Ratio
 from dalembert.bench.problems import PROBLEMS
-from dalembert.errors import DalembertError
 
 __all__ = ["report", "table_of"]
 
@@ -58,13 +57,10 @@ def report(rows: Sequence[Row], ratios: Sequence[Ratio], curves: Sequence[Precis
     """Write ``bench.md`` and ``bench.html``.
 
     Raises:
-        DalembertError: the folder cannot be written to.
+        DalembertError: the folder cannot be made or written to.
     """
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DalembertError(f"cannot write to {folder}: {error.strerror or error}") from None
+    make_folder(folder)
     sections: list[Section] = [
         ("Public problems", HEAD, table_of(rows)),
         ("Peers: their time over ours, in the same run", ("peer", "task", "median", "quartiles"), _ratios(ratios)),

@@ -14,8 +14,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from dalembert.atomic import make_folder
 from dalembert.cli.progress import messages, working
-from dalembert.errors import DalembertError, ReadWarning
+from dalembert.errors import ReadWarning
 
 __all__ = ["get_model", "run_model"]
 
@@ -58,7 +59,7 @@ def run_model(
         from dalembert.analyses.simulation.simulate import simulate
     stem = Path(name).stem if Path(name).suffix else Path(name).name.replace("_", "-")
     if files:
-        _writable(folder)
+        make_folder(folder)
     if options.get("checkpoint") and options["checkpoint"].exists():
         console.print(f"  going on from {options['checkpoint']}", style="dim", soft_wrap=True, markup=False)
     began = time.perf_counter()
@@ -80,13 +81,6 @@ def run_model(
         console.print(f"  wrote {path}  ({path.stat().st_size / 1e6:.1f} MB)", style="dim", soft_wrap=True)
     certificate = trajectory.certificate
     return certificate.trusted if certificate.checked else certificate.finished
-
-
-def _writable(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DalembertError(f"cannot write to {folder}: {error.strerror}") from None
 
 
 @contextmanager

@@ -96,15 +96,20 @@ def tape_of(function: ca.Function) -> Tape:
     return trace(function.name(), inputs, {f"o{k}": value for k, value in enumerate(outputs)})
 
 
+def _tape_for(program: Tape | ca.Function, inputs: Sequence[Any]) -> Tape:
+    tape = program if isinstance(program, Tape) else tape_of(program)
+    if len(inputs) != tape.n_in:
+        raise ValueError(f"the program takes {tape.n_in} numbers, got {len(inputs)}")
+    return tape
+
+
 def replay(program: Tape | ca.Function, scalars: Scalars, inputs: Sequence[Any]) -> list[Any]:
     """The outputs of a program for inputs that are scalars of any kind.
 
     With SymPy scalars the outputs share their parts, but whoever walks over them walks over a tree: long programs
     are better read through ``define``.
     """
-    tape = program if isinstance(program, Tape) else tape_of(program)
-    if len(inputs) != tape.n_in:
-        raise ValueError(f"the program takes {tape.n_in} numbers, got {len(inputs)}")
+    tape = _tape_for(program, inputs)
     constants = [scalars.constant(value) for value in tape.constants]
     operations = scalars.operations
     values: list[Any] = []
@@ -166,9 +171,7 @@ def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str =
         inputs: symbols of the inputs, all in one row.
         letter: of the new symbols.
     """
-    tape = program if isinstance(program, Tape) else tape_of(program)
-    if len(inputs) != tape.n_in:
-        raise ValueError(f"the program takes {tape.n_in} numbers, got {len(inputs)}")
+    tape = _tape_for(program, inputs)
     scalars = SympyScalars()
     operations = scalars.operations
     constants = [scalars.constant(value) for value in tape.constants]

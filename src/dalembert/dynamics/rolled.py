@@ -27,6 +27,7 @@ from dalembert.dynamics.rolled_passes import (
     ask,
     back_pass,
     clear,
+    driven,
     inward_pass,
     load_pass,
     outward_pass,
@@ -207,10 +208,7 @@ def forward(
     r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray, qdot: np.ndarray, du: np.ndarray
 ) -> float:
     """q̇ and u̇ by three passes over the links; returns the power of τ and of forces without potential."""
-    outward_pass(r, q, u, tau, qdot, False)
-    power = load_pass(r, t)
-    for i in range(u.shape[0]):
-        power += tau[i] * u[i]
+    power = driven(r, t, q, u, tau, qdot)
     inward_pass(r)
     back_pass(r, False, r.base, du)
     return power

@@ -21,8 +21,8 @@ from dalembert.dynamics.rolled_passes import (
     add,
     back_pass,
     clear,
+    driven,
     inward_pass,
-    load_pass,
     outward_pass,
     put,
 )
@@ -260,10 +260,7 @@ def _forward(r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, qdot: np.
     """q̇ and u̇, with λ left in ``memory.rhs``; returns power, rank, smallest pivot and what is left of A u̇ + γ."""
     loops, values, rhs, tau = r.loops, r.memory.measured, r.memory.rhs, r.context.tau
     alpha, beta = r.context.alpha, r.context.beta
-    outward_pass(r, q, u, tau, qdot, False)
-    power = load_pass(r, t)
-    for i in range(u.shape[0]):
-        power += tau[i] * u[i]
+    power = driven(r, t, q, u, tau, qdot)
     _measure(r)
     rank, ratio = _eliminate(r, SOFTENING)
     back_pass(r, False, r.base, du)

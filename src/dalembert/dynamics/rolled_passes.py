@@ -15,7 +15,8 @@ from dalembert.native import Flag, Flags, Int, Integers, Record, Ref, Vector, na
 from dalembert.numerics.context import Context
 
 __all__ = [
-    "Program", "RolledContext", "add", "ask", "back_pass", "clear", "inward_pass", "load_pass", "outward_pass", "put",
+    "Program", "RolledContext", "add", "ask", "back_pass", "clear", "driven", "inward_pass", "load_pass",
+    "outward_pass", "put",
 ]  # fmt: skip
 
 
@@ -123,6 +124,16 @@ def load_pass(r: RolledContext, t: float) -> float:
             add(x, p.at[link] + to, x, at, count)
             at += count
         power += float(x[at])
+    return power
+
+
+@native
+def driven(r: RolledContext, t: float, q: np.ndarray, u: np.ndarray, tau: np.ndarray, qdot: np.ndarray) -> float:
+    """Where links are, how they move and what loads them; returns the power of τ and of forces without potential."""
+    outward_pass(r, q, u, tau, qdot, False)
+    power = load_pass(r, t)
+    for i in range(u.shape[0]):
+        power += tau[i] * u[i]
     return power
 
 

@@ -7,17 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError
 from dalembert.formulations.penalty import (
     Diagonal,
     PenaltyDiagonals,
     PenaltyOptions,
     PenaltyRows,
-    check_penalty,
     penalized,
-    penalized_matrix,
-    settle_diagonals,
 )
 from dalembert.native import Int, Real, Record, native
 from dalembert.numerics.context import OK, TOO_STIFF, Context, Solution, System
@@ -77,8 +73,7 @@ class Augmented(PenaltyRows):
     tolerance: float = 1e-13
 
     def __post_init__(self) -> None:
-        settle_diagonals(self)
-        check_penalty(self.name, self.alpha, self.omega, self.mu)
+        super().__post_init__()
         check_turns(self.name, self.iterations, self.tolerance)
 
     def planned(self, context: Context, plan: Record | None) -> AugmentedOptions:
@@ -87,9 +82,6 @@ class Augmented(PenaltyRows):
             context=context, alpha=plan.alpha, omega=plan.omega, mu=plan.mu, iterations=self.iterations,
             tolerance=self.tolerance,
         )  # fmt: skip
-
-    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
-        return penalized_matrix(self.alpha, M, A)
 
 
 @dataclass(frozen=True)

@@ -14,17 +14,16 @@ from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
 from dalembert.native import Flags, Int, Matrix, Native, Record, Ref, native
 from dalembert.numerics.bases import KeptBasis, basis_at, basis_by_qr, basis_by_svd
-from dalembert.numerics.context import ILL_CONDITIONED, OK, STALE_CHOICE, Context, Solution, System, give_up, watch
+from dalembert.numerics.context import ILL_CONDITIONED, OK, STALE_CHOICE, Context, Solution, System, give_up
 from dalembert.numerics.elimination import echelon_basis
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,
     ROUNDING,
-    least_norm_multipliers,
     orthogonal_factors,
     pseudo_solve,
 )
 from dalembert.numerics.partition import STALE, Choice, chosen_partition
-from dalembert.numerics.solver_steps import largest_residual, move_freely, reduced_mass, undetermined
+from dalembert.numerics.solver_steps import move_freely, multipliers_after, reduced_mass, undetermined
 
 __all__ = ["BASES", "Independent", "boolean_solver"]
 
@@ -33,9 +32,7 @@ __all__ = ["BASES", "Independent", "boolean_solver"]
 def _solve(c: Context, e: System, rank: int, ratio: float, R: np.ndarray, p: np.ndarray, out: Solution) -> int:
     if move_freely(e.M, e.f, R, p, out.du) != OK:
         return undetermined(c, e.M, e.A, ILL_CONDITIONED)
-    watch(c, rank, ratio, largest_residual(e.A, e.gamma, out.du))
-    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
-    return OK
+    return multipliers_after(c, e, out, rank, ratio)
 
 
 @native

@@ -137,6 +137,13 @@ class PenaltyRows(BlockFormulation):
     omega: Any
     mu: Any
 
+    def __post_init__(self) -> None:
+        settle_diagonals(self)
+        check_penalty(self.name, self.alpha, self.omega, self.mu)
+
+    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
+        return penalized_matrix(self.alpha, M, A)
+
     def plan(self, equations: BlockEquations) -> PenaltyDiagonals:
         return self.diagonals([row.owner for row in equations.rows])
 
@@ -174,10 +181,6 @@ class Penalty(PenaltyRows):
     omega: Diagonal = 10.0
     mu: Diagonal = 1.0
 
-    def __post_init__(self) -> None:
-        settle_diagonals(self)
-        check_penalty(self.name, self.alpha, self.omega, self.mu)
-
     @classmethod
     def supports(cls) -> Support:
         return replace(super().supports(), exact=False)
@@ -185,9 +188,6 @@ class Penalty(PenaltyRows):
     def planned(self, context: Context, plan: Record | None) -> PenaltyOptions:
         plan = plan if isinstance(plan, PenaltyDiagonals) else self.diagonals([""] * context.rows)
         return PenaltyOptions(context=context, alpha=plan.alpha, omega=plan.omega, mu=plan.mu)
-
-    def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
-        return penalized_matrix(self.alpha, M, A)
 
 
 def check_penalty(name: str, alpha: Diagonal, omega: Diagonal, mu: Diagonal) -> None:

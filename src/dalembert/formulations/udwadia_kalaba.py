@@ -9,18 +9,17 @@ import numpy as np
 from dalembert.coordinates import Coordinates
 from dalembert.formulations.base import BlockFormulation
 from dalembert.native import native
-from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System, watch
+from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System
 from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,
     ROUNDING,
     cholesky,
     largest_entry,
-    least_norm_multipliers,
     orthogonal_factors,
     pseudo_solve,
 )
-from dalembert.numerics.solver_steps import largest_residual, undetermined
+from dalembert.numerics.solver_steps import multipliers_after, undetermined
 
 __all__ = ["UdwadiaKalaba", "has_inverse"]
 
@@ -81,9 +80,7 @@ def _solver(c: Context, t: float, e: System, out: Solution) -> int:
         status, rank, ratio = _without_inverse(e.M, e.f, e.A, e.gamma, out.du)
     if status != OK:
         return undetermined(c, e.M, e.A, ILL_CONDITIONED)
-    watch(c, rank, ratio, largest_residual(e.A, e.gamma, out.du))
-    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
-    return OK
+    return multipliers_after(c, e, out, rank, ratio)
 
 
 class UdwadiaKalaba(BlockFormulation):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dalembert.atomic import write_atomic
+from dalembert.atomic import make_folder, write_atomic
 from dalembert.errors import DalembertError
 from dalembert.fuzz.case import KINDS, Case, smaller_cases
 from dalembert.fuzz.check_models import Finding, Judged
@@ -129,17 +129,10 @@ def _reduced(worker: Worker, case: Case, finding: Finding) -> Case:
     return case
 
 
-def _folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DalembertError(f"cannot write to {folder}: {error.strerror or error}") from None
-
-
 def _keep(folder: str | Path | None, case: Case, finding: Finding) -> Path | None:
     if folder is None:
         return None
-    _folder(Path(folder))
+    make_folder(Path(folder))
     name = "".join(letter if letter.isalnum() else "-" for letter in finding.check)[:40]
     path = Path(folder) / f"{case['kind']}-{case['seed']}-{name}.json"
     text = json.dumps({"dalembert_fuzz": _FORMAT, "finding": [finding.check, finding.words], "case": case}, indent=1)

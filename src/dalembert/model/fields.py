@@ -16,7 +16,7 @@ from dalembert.solids import SOLIDS, Solid
 from dalembert.values import DICT, LIST
 
 __all__ = [
-    "caller", "checked", "clip", "in_words", "kind_of", "name_of", "nearest", "refused", "section_of", "steps_of",
+    "caller", "checked", "clip", "in_words", "kind_of", "name_of", "nearest", "put", "refused", "steps_of",
     "unknown_kind",
 ]  # fmt: skip
 
@@ -54,11 +54,14 @@ def name_of(what: str, given: Any) -> str:
     return name
 
 
-def section_of(model: Any, section: str, known: Iterable[str]) -> list[Any]:
-    """The elements of a model in one of its sections."""
+def put(model: Any, known: Iterable[str], section: str, element: Any, source: str | None) -> Any:
+    """Add an element to one of the sections of a model; it came from ``source``, or from the caller's line."""
     if section not in known:
         raise ModelError(Problem(f"unknown section {section!r}", "", nearest(section, known)))
-    return getattr(model, section)
+    elements = getattr(model, section)
+    model.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
+    elements.append(element)
+    return element
 
 
 def steps_of(part: Any) -> tuple[list[Any], type[Solid] | None]:

@@ -17,7 +17,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
-from dalembert.model.fields import caller, checked, name_of, nearest, section_of
+from dalembert.model.fields import checked, name_of, nearest, put
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
@@ -342,10 +342,7 @@ class Model(ElementMethods):
 
     def append(self, section: str, element: Any, source: str | None = None) -> Any:
         """Add an element made elsewhere, as the file readers do."""
-        elements = section_of(self, section, SECTIONS)
-        self.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
-        elements.append(element)
-        return element
+        return put(self, SECTIONS, section, element, source)
 
     def remove(self, name: str) -> None:
         """Take an element out again: a body, joint, constraint, force, output, event or sub-model. What refers to it

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
@@ -79,14 +80,12 @@ class Declarations:
 
         ``"p.x p.y"`` makes a group: ``S.p`` can be unpacked, ``S.p.x`` is one of it.
         """
-        symbols: list[Quantity] = []
-        for name in names.replace(",", " ").split():
-            self._declare(name)
+
+        def add(name: str) -> Quantity:
             self._orders[name] = order
-            symbols.append(Quantity(self, name, base=order))
-        if not symbols:
-            raise ModelError(Problem(f"subsystem {self.name!r}: no names given", fix='coordinates("x y z")'))
-        return symbols[0] if len(symbols) == 1 else tuple(symbols)
+            return Quantity(self, name, base=order)
+
+        return self._each(names, add)
 
     def coordinates(self, names: str) -> Any:
         """Declare coordinates (order 0); ``x.d`` and ``x.dd`` are their rates."""
@@ -98,11 +97,18 @@ class Declarations:
 
     def input(self, names: str) -> Any:
         """Declare inputs: known functions of time, or unknown forces."""
-        symbols: list[Quantity] = []
-        for name in names.replace(",", " ").split():
-            self._declare(name)
+
+        def add(name: str) -> Quantity:
             self._inputs.append(name)
-            symbols.append(Quantity(self, name))
+            return Quantity(self, name)
+
+        return self._each(names, add)
+
+    def _each(self, names: str, add: Callable[[str], Quantity]) -> Any:
+        """One symbol for one name in a text, several for several."""
+        symbols = [add(self._declare(name)) for name in names.replace(",", " ").split()]
+        if not symbols:
+            raise ModelError(Problem(f"subsystem {self.name!r}: no names given", fix='coordinates("x y z")'))
         return symbols[0] if len(symbols) == 1 else tuple(symbols)
 
     # Reading formulas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
@@ -190,15 +190,10 @@ class ModularEquations(ModularSystem):
     def definitions(self) -> dict[sp.Symbol, sp.Expr]:
         """Names of long expressions, in the order in which they can be evaluated."""
         found: dict[sp.Symbol, sp.Expr] = {}
-
-        def visit(node: Node, one: Composed) -> None:
-            for name, child in node.children.items():
-                visit(child, one.children[name].inner)  # type: ignore[attr-defined]
+        for node, one in _together(self.root, self.composed):
             for symbol, value in one.definitions.items():
                 swap = {s: node.at_root(s.name) for s in value.free_symbols}
                 found[local(".".join((*node.path, symbol.name)))] = value.xreplace(swap)
-
-        visit(self.root, self.composed)
         return found
 
     def inverse(self, *inputs: Any) -> dict[str, sp.Expr]:
@@ -260,10 +255,7 @@ class ModularEquations(ModularSystem):
     def singularities(self) -> list[sp.Expr]:
         """Expressions whose zeros are singular for the chosen independent variables: denominators of C."""
         found: dict[sp.Expr, None] = {}
-
-        def visit(node: Node, one: Composed) -> None:
-            for name, child in node.children.items():
-                visit(child, one.children[name].inner)  # type: ignore[attr-defined]
+        for node, one in _together(self.root, self.composed):
             values = [v for entries in one.C.entries.values() for v in entries.values()] + list(
                 one.definitions.values()
             )
@@ -272,8 +264,6 @@ class ModularEquations(ModularSystem):
                 if any(self._moves(node, s) for s in below.free_symbols):
                     swap = {s: node.at_root(s.name) for s in below.free_symbols}
                     found[sp.factor_terms(below.xreplace(swap))] = None
-
-        visit(self.root, self.composed)
         return list(found)
 
     def _moves(self, node: Node, symbol: Any) -> bool:
@@ -342,6 +332,13 @@ def next_symbol(symbol: sp.Symbol) -> sp.Symbol:
 
 def _equation(left: Any, right: Any) -> Any:
     return cast(Any, sp).Eq(left, right, evaluate=False)
+
+
+def _together(node: Node, one: Composed) -> Iterator[tuple[Node, Composed]]:
+    """A subsystem and all its parts with their matrices, parts first."""
+    for name, child in node.children.items():
+        yield from _together(child, one.children[name].inner)  # type: ignore[attr-defined]
+    yield node, one
 
 
 def _short(value: Any) -> bool:

@@ -23,6 +23,7 @@ from dalembert.numerics.context import (
     Statistics,
     finite,
     give_up,
+    watch,
 )
 from dalembert.numerics.elimination_plan import Plan
 from dalembert.numerics.linear import solve_constrained
@@ -121,17 +122,14 @@ def _spread(rows: np.ndarray, columns: np.ndarray, values: np.ndarray, out: np.n
 @native
 def _solve(c: SystemContext, t: float, y: np.ndarray) -> int:
     """x and λ at a state, into the context."""
-    e, s = SystemBlocks.of(c, c.blocks(t, y, c.parameters)), c.statistics
+    e = SystemBlocks.of(c, c.blocks(t, y, c.parameters))
     _spread(c.M_row, c.M_column, e.M, c.M)
     _spread(c.A_row, c.A_column, e.A, c.A)
     status, rank, ratio, conflict = solve_hierarchy(c.plan, c.M, e.k, c.A, e.b, c.x, c.multipliers)
-    s.smallest_pivot = min(s.smallest_pivot, ratio)
-    s.lowest_rank = min(s.lowest_rank, float(rank))
-    s.highest_rank = max(s.highest_rank, float(rank))
     largest = 1.0
     for value in c.x:
         largest = max(largest, abs(value))
-    s.largest_conflict = max(s.largest_conflict, conflict / largest)
+    watch(c, rank, ratio, conflict / largest)
     if status != OK:
         return give_up(c, NO_MASS)
     return finite(c, c.x)

@@ -33,7 +33,8 @@ from dalembert.values import ARRAY
 
 __all__ = [
     "SLOTS_OF_KERNEL", "BatchKernel", "ComplexMatrix", "Field", "Flag", "Flags", "Function", "Int", "IntegerMatrix",
-    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "address_of", "type_of",
+    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "address_of", "reachable",
+    "type_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -487,29 +488,16 @@ class Record:
         """Numbers and arrays by name, copied: all of a record that can be written to a file."""
         out: dict[str, Any] = {}
         for name, item in self.fields.items():
-            if isinstance(item, ArrayField):
-                out[name] = getattr(self, name).copy()
-            elif isinstance(item.kind, Scalar):
-                out[name] = getattr(self, name)
+            if isinstance(item, ArrayField) or isinstance(item.kind, Scalar):
+                out[name] = copy(getattr(self, name))
         return out
 
     def check(self) -> None:
         """Raise if an array of this record, or of those it refers to, has not the lengths that other fields say."""
-        seen: set[int] = set()
-        waiting: list[Record] = [self]
-        while waiting:
-            record = waiting.pop()
-            if id(record) in seen:
-                continue
-            seen.add(id(record))
+        for record in reachable(self):
             for name, item in record.fields.items():
-                kept = record.kept_values.get(name)
                 if isinstance(item, ArrayField):
                     item.check(record, record.kept_values[name].shape)
-                elif isinstance(kept, Record):
-                    waiting.append(kept)
-                elif isinstance(item, Function) and kept is not None:
-                    waiting.append(kept.record)
 
     def restore(self, values: dict[str, Any]) -> None:
         """Numbers and arrays from ``values``, in place."""
@@ -524,6 +512,19 @@ class Record:
         """All that the machine code of a function with this record depends on."""
         text = "; ".join(f"{cls.slot_of[name]} {item}" for name, item in cls.fields.items())
         return f"{cls.__qualname__}:{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def reachable(*records: Record) -> list[Record]:
+    """Records, and all those that they and their functions refer to, each once."""
+    seen, found = set(map(id, records)), list(records)
+    for record in found:  # which grows
+        for name, item in record.fields.items():
+            kept = record.kept_values.get(name)
+            kept = getattr(kept, "record", None) if isinstance(item, Function) else kept
+            if isinstance(kept, Record) and id(kept) not in seen:
+                seen.add(id(kept))
+                found.append(kept)
+    return found
 
 
 class Outputs:

@@ -214,8 +214,8 @@ class Context(Record):
 
 
 @native
-def watch(c: Context, rank: int, ratio: float, conflict: float):
-    """Remember the worst that a solver met."""
+def watch(c: Any, rank: int, ratio: float, conflict: float):
+    """Remember the worst that a solver met, in a record with statistics."""
     s = c.statistics
     s.smallest_pivot = min(s.smallest_pivot, ratio)
     s.lowest_rank = min(s.lowest_rank, float(rank))

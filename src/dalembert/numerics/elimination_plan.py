@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from dalembert.native import Flags, Int, Integers, Record, native
-from dalembert.numerics.node_merging import Node, Structure, handed_on, merged, structure_of
+from dalembert.numerics.node_merging import Node, Structure, children_of, handed_on, merged, structure_of
 from dalembert.numerics.sparse import packed
 
 __all__ = ["Node", "Plan", "flat_plan", "plan_of", "room"]
@@ -68,10 +68,7 @@ def plan_of(
     if merge:
         nodes = merged(nodes, rows, pairs)
     found = structure_of(nodes, rows)
-    children: list[list[int]] = [[] for _ in nodes]
-    for k, node in enumerate(nodes):
-        if node.parent >= 0:
-            children[node.parent].append(k)
+    children = children_of(nodes)
     fronts = [
         {row: i for i, row in enumerate(own + touch)} for own, touch in zip(found.own, found.touching, strict=True)
     ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-__all__ = ["Node", "Structure", "handed_on", "merged", "structure_of"]
+__all__ = ["Node", "Structure", "children_of", "handed_on", "merged", "structure_of"]
 
 
 class Node(NamedTuple):
@@ -80,10 +80,7 @@ def merged(nodes: Sequence[Node], rows: Sequence[Collection[int]], couplings: Se
     borders = _border_sizes(nodes, found, couplings)
     width, count = [len(node.columns) for node in nodes], [len(own) for own in found.own]
     touch = [len(touching) for touching in found.touching]
-    children: list[list[int]] = [[] for _ in nodes]
-    for k, node in enumerate(nodes):
-        if node.parent >= 0:
-            children[node.parent].append(k)
+    children = children_of(nodes)
     kept = [True] * len(nodes)
     for k in range(len(nodes)):
         # Widths of children are complete here, those of nodes that were dissolved into them included.
@@ -135,6 +132,15 @@ def _owners(nodes: Sequence[Node]) -> list[int]:
     if sorted(c for c, _ in listed) != list(range(len(listed))):
         raise ValueError(f"each of {len(listed)} columns must be one node's own, got {sorted(c for c, _ in listed)}")
     return [k for _, k in sorted(listed)]
+
+
+def children_of(nodes: Sequence[Node]) -> list[list[int]]:
+    """The children of each node."""
+    children: list[list[int]] = [[] for _ in nodes]
+    for k, node in enumerate(nodes):
+        if node.parent >= 0:
+            children[node.parent].append(k)
+    return children
 
 
 def _first_nodes(nodes: Sequence[Node]) -> list[int]:

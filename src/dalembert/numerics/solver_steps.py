@@ -13,14 +13,15 @@ from dalembert.numerics.linear import (
     cholesky,
     cholesky_substitute,
     constrained_factors,
+    least_norm_multipliers,
     orthogonal_factors,
     pseudo_solve,
     solve_constrained,
 )
 
 __all__ = [
-    "conflict_below", "largest_residual", "move_freely", "move_what_has_mass", "null_space", "reduced_mass",
-    "undetermined",
+    "conflict_below", "largest_residual", "move_freely", "move_what_has_mass", "multipliers_after", "null_space",
+    "reduced_mass", "undetermined",
 ]  # fmt: skip
 
 
@@ -99,6 +100,14 @@ def move_freely(M: np.ndarray, f: np.ndarray, R: np.ndarray, p: np.ndarray, du: 
         return FAILED
     cholesky_substitute(H, z)
     du[:] = p + R @ z
+    return OK
+
+
+@native
+def multipliers_after(c: Context, e: System, out: Solution, rank: int, ratio: float) -> int:
+    """Multipliers of least norm where u̇ is found; rank, pivots and residual are remembered. Returns OK."""
+    watch(c, rank, ratio, largest_residual(e.A, e.gamma, out.du))
+    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
     return OK
 
 

@@ -57,15 +57,25 @@ def _laws(planar: Planar) -> dict[str, sp.Expr]:
     return {name: law for name, law in planar.input_laws.items() if not law.is_number}
 
 
-def _filled(name: str, model: NodeModel) -> Subsystem:
-    """A subsystem with all that a node model holds."""
-    planar, system = model.planar, Subsystem(name)
-    laws = {parameter(key): model.formula(law) for key, law in _laws(planar).items()}
+def _free_inputs(planar: Planar) -> list[str]:
+    return [key for key in planar.input_laws if key not in _laws(planar)]
+
+
+def _begun(name: str, planar: Planar) -> Subsystem:
+    """A subsystem with the parameters and inputs of a planar mechanism."""
+    system = Subsystem(name)
     if planar.parameter_values:
         system.parameters(**planar.parameter_values)
-    free = [key for key in planar.input_laws if key not in _laws(planar)]
-    if free:
+    if free := _free_inputs(planar):
         system.input(" ".join(free))
+    return system
+
+
+def _filled(name: str, model: NodeModel) -> Subsystem:
+    """A subsystem with all that a node model holds."""
+    planar = model.planar
+    system = _begun(name, planar)
+    laws = {parameter(key): model.formula(law) for key, law in _laws(planar).items()}
     if model.coordinates:
         system.coordinates(" ".join(model.coordinates))
     if model.velocities:
@@ -90,12 +100,7 @@ def _filled(name: str, model: NodeModel) -> Subsystem:
 
 def _grouped(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> Subsystem:
     owner = _owners(planar, groups)
-    system = Subsystem(_name(planar.name))
-    if planar.parameter_values:
-        system.parameters(**planar.parameter_values)
-    free = [key for key in planar.input_laws if key not in _laws(planar)]
-    if free:
-        system.input(" ".join(free))
+    system, free = _begun(_name(planar.name), planar), _free_inputs(planar)
     models = {}
     for group in groups:
         part, model = _part(planar, group, owner)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra import NUMPY
-from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate
 from dalembert.expressions.symbols import Reference
 from dalembert.planar.node_model import NodeModel
-from dalembert.planar.planar_poses import is_state, values_along
+from dalembert.planar.planar_poses import instant, is_state, values_along
 from dalembert.planar.planar_tree import PlanarTree
 
 if TYPE_CHECKING:
@@ -32,11 +31,7 @@ def node_values(planar: Planar, at: Any, time: float | None) -> dict[str, float]
     if is_state(at):
         tree = PlanarTree(planar)
         return {name: _in_state(tree, quantity, at) for name, quantity in names.items()}
-    times = at.values("time")
-    when = float(times[-1] if time is None else time)
-    if not times[0] <= when <= times[-1]:
-        raise DalembertError(f"the run lasts from {times[0]:g} to {times[-1]:g} s, got time {when:g} s")
-    one = at.resample([when])
+    one = at.resample([instant("node_values", at, time)])
     return {name: float(values_along(planar, one, quantity)[0]) for name, quantity in names.items()}
 
 

@@ -12,7 +12,7 @@ import sympy as sp
 from dalembert.arguments import Number, public_class
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.expressions import TIME, parameter
-from dalembert.model.fields import caller, checked, name_of, nearest, section_of
+from dalembert.model.fields import checked, name_of, nearest, put
 from dalembert.planar.planar_data import (
     BASE,
     ContactOnDisc,
@@ -254,10 +254,7 @@ class Planar:
 
     def append(self, section: str, element: Any, source: str | None = None) -> Any:
         """Add an element made elsewhere, as the file readers do."""
-        elements = section_of(self, section, SECTIONS)
-        self.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
-        elements.append(element)
-        return element
+        return put(self, SECTIONS, section, element, source)
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from dalembert.planar.planar_tree import PlanarTree
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["Poses", "at_all_times", "is_state", "motion_of", "poses_at", "poses_of", "values_along"]
+__all__ = ["Poses", "at_all_times", "instant", "is_state", "motion_of", "poses_at", "poses_of", "values_along"]
 
 Array = NDArray[np.float64]
 
@@ -91,14 +91,20 @@ def poses_at(planar: Planar, at: Any, time: float | None) -> Poses:
         raise DalembertError(
             f"draw: at must be a state or a run, got {type(at).__name__}.  Fix: at=da.assemble(mechanism, {{…}})"
         )
-    times = at.values("time")
-    when = float(times[-1] if time is None else time)
-    if not times[0] <= when <= times[-1]:
-        raise DalembertError(f"draw: the run lasts from {times[0]:g} to {times[-1]:g} s, got time {when:g} s")
+    times, when = at.values("time"), instant("draw", at, time)
     one = poses_of(planar, at if np.any(times == when) else at.resample([when]))
     assert one is not None
     k = int(np.argmin(np.abs(times - when))) if np.any(times == when) else 0
     return Poses(planar, {name: (angle[k], center[k]) for name, (angle, center) in one.motion.items()})
+
+
+def instant(what: str, run: Any, time: float | None) -> float:
+    """A time of a run; its end, if none is given."""
+    times = run.values("time")
+    when = float(times[-1] if time is None else time)
+    if not times[0] <= when <= times[-1]:
+        raise DalembertError(f"{what}: the run lasts from {times[0]:g} to {times[-1]:g} s, got time {when:g} s")
+    return when
 
 
 def poses_of(planar: Planar, run: Any) -> Poses | None:

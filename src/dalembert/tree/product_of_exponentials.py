@@ -291,6 +291,15 @@ class LieGroupTree:
                 H[6 * k : 6 * k + 6, step.u] = np.stack(step.columns, axis=1)
         return H
 
+    def jacobian_derivative(self, q: np.ndarray) -> np.ndarray:
+        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0
+        (13.6), but for curved motions."""
+        out = self.al.zeros(6 * len(self._nodes), self.nv, self.nv)
+        for k, placed in enumerate(self._place(q)):
+            for a, b, change in placed.derivatives():
+                out[6 * k : 6 * k + 6, a, b] = change
+        return out
+
     def jacobian_rate(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """K̇, 6n × nv:  K̇_a = [K_a, W_a]  (13.7)."""
         out = self.al.zeros(6 * len(self._nodes), self.nv)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +27,7 @@ from dalembert.view.stops import stops
 if TYPE_CHECKING:
     from dalembert.trajectory import Trajectory
 
-__all__ = ["Builder", "arrows", "facts_of", "moving_scene", "scene", "thinned"]
+__all__ = ["Builder", "arrows", "drawn_shape", "facts_of", "moving_scene", "scene", "thinned"]
 
 MOST_FRAMES = 3000  # of an animation; more are thinned
 GROUND_COLOR = "#8a8f98"
@@ -115,6 +115,24 @@ def facts_of(run: Trajectory) -> dict[str, str]:
     if certificate.remarks:
         facts["remarks"] = "; ".join(certificate.remarks)
     return facts
+
+
+def drawn_shape(shape: Shape, X: Pose, number: Callable[[Any], Any], color: str | None) -> Drawn:
+    """A shape at a pose in its body, with sizes as numbers."""
+    sizes: dict[str, Any] = {
+        key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
+    }
+    if shape.size is not None:
+        sizes["size"] = tuple(map(number, shape.size))
+    if shape.points is not None:
+        sizes["points"] = np.array([list(map(number, point)) for point in shape.points])
+    if shape.file is not None:
+        vertices, sizes["faces"] = read_mesh(Path(shape.file))
+        sizes["vertices"] = vertices * (1.0 if shape.scale is None else np.array(list(map(number, shape.scale))))
+    turn = tuple(quaternion.from_matrix(NUMPY, X.R))
+    return Drawn(
+        shape.kind, **sizes, position=tuple(X.p), quaternion=turn, color=shape.color or color, opacity=shape.opacity
+    )
 
 
 class Builder:
@@ -212,30 +230,12 @@ class Builder:
         return drawn
 
     def _drawn(self, shape: Shape, body: str, scope: Scope, color: str | None) -> Drawn:
-        number, al = self.placed.evaluate, self.placed.al
-        X = shape.pose.pose(al, number)
+        al = self.placed.al
+        X = shape.pose.pose(al, self.placed.evaluate)
         if shape.axis is not None:
             axis = self.placed.vector(shape.axis)
             X = Pose(axis_frame(al, axis, self.mechanism.vector(shape.axis)), X.p)
-        X = self.placed.local(body, X, shape.frame, scope)
-        sizes: dict[str, Any] = {
-            key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
-        }
-        if shape.size is not None:
-            sizes["size"] = tuple(self.placed.vector(shape.size))
-        if shape.points is not None:
-            sizes["points"] = np.array([self.placed.vector(point) for point in shape.points])
-        if shape.file is not None:
-            vertices, sizes["faces"] = read_mesh(Path(shape.file))
-            sizes["vertices"] = vertices * (1.0 if shape.scale is None else self.placed.vector(shape.scale))
-        return Drawn(
-            shape.kind,
-            **sizes,
-            position=tuple(X.p),
-            quaternion=tuple(quaternion.from_matrix(al, X.R)),
-            color=shape.color or color,
-            opacity=shape.opacity,
-        )
+        return drawn_shape(shape, self.placed.local(body, X, shape.frame, scope), self.placed.evaluate, color)
 
     def joints(self) -> list[SceneJoint]:
         marks: list[SceneJoint] = []

@@ -12,8 +12,8 @@ from dalembert.expressions import number
 from dalembert.joints.base import axis_frame
 from dalembert.modular.drawings import Drawing, poses_along
 from dalembert.numerics.orientations import orientations_along
-from dalembert.spatial import Pose, quaternion
-from dalembert.view.run_scene import Builder, thinned
+from dalembert.spatial import Pose
+from dalembert.view.run_scene import Builder, drawn_shape, thinned
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, SceneSpring
 from dalembert.view.scene import Shape as Drawn
 
@@ -106,14 +106,4 @@ def _drawn(shape: Any, color: str) -> Drawn:
     if shape.axis is not None:
         axis = np.array([number(value) for value in shape.axis])
         X = Pose(axis_frame(NUMPY, axis, axis), X.p)
-    sizes: dict[str, Any] = {
-        key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
-    }
-    if shape.size is not None:
-        sizes["size"] = tuple(number(value) for value in shape.size)
-    if shape.points is not None:
-        sizes["points"] = np.array([[number(value) for value in point] for point in shape.points])
-    turn = tuple(quaternion.from_matrix(NUMPY, X.R))
-    return Drawn(
-        shape.kind, **sizes, position=tuple(X.p), quaternion=turn, color=shape.color or color, opacity=shape.opacity
-    )
+    return drawn_shape(shape, X, number, color)

@@ -25,6 +25,7 @@ from dalembert.dynamics.prescribed import (
 from dalembert.equations import Level
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.state import State
+from dalembert.trajectory import Check
 
 __all__ = ["FINER", "FINEST", "Followed", "Following", "MotionFollower", "with_halved_steps", "with_middles"]
 
@@ -33,6 +34,8 @@ FINER = 8  # parts of an interval that was too long for Newton's method
 FINEST = 3  # times that intervals are divided
 MOST_HALVINGS = 6  # of the steps of integrated positions
 INTEGRATED = 1e-11  # change of integrated positions when steps are halved
+INTEGRATED_LIMIT = 1e-8  # of that change, in a certificate
+PIVOT_LIMIT = 1e-5
 RANK = 1e-8
 WEAK = 0.3  # entries of a null vector that name their joint
 
@@ -45,6 +48,17 @@ class Followed(NamedTuple):
     du: np.ndarray
     change: float | None
     pivot: float
+
+    def checks(self) -> list[Check]:
+        """What the integration is worth, and how near to a singular position the motion comes."""
+        found: list[Check] = []
+        if self.change is not None:
+            about = "positions that are integrated: change when the steps are halved"
+            found.append(Check("integrated position", self.change, INTEGRATED_LIMIT, "", about))
+        about = (
+            "smallest over largest pivot of constraints and prescribed motion, inverse: large near singular positions"
+        )
+        return [*found, Check("conditioning", 1.0 / max(self.pivot, 1e-300), 1.0 / PIVOT_LIMIT, "", about)]
 
 
 class MotionFollower:

@@ -36,8 +36,6 @@ __all__ = ["kinematics"]
 
 POSITION_LIMIT = 1e-9
 VELOCITY_LIMIT = 1e-9
-PIVOT_LIMIT = 1e-5
-INTEGRATED_LIMIT = 1e-8
 
 
 @public
@@ -235,12 +233,7 @@ def _certificate(
             size = 1.0 + float(np.abs(followed.u if name.startswith("v") else followed.q).max(initial=0.0))
             largest = float(np.abs(np.asarray(values)).max(initial=0.0)) / size
             checks.append(Check(name, largest, limit, "", "what the loops leave open, relative"))
-    if followed.change is not None:
-        about = "positions that are integrated: change when the steps are halved"
-        checks.append(Check("integrated position", followed.change, INTEGRATED_LIMIT, "", about))
-    about = "smallest over largest pivot of constraints and drives, inverse: large near singular positions"
-    checks.append(Check("conditioning", 1.0 / max(followed.pivot, 1e-300), 1.0 / PIVOT_LIMIT, "", about))
-    checks += touched
+    checks += [*followed.checks(), *touched]
     remarks = tuple(str(event) for event in events if event.kind in ("singular", "change of branch", BEYOND))
     message = "the drives lead the mechanism all the way" if ended is None else str(ended)
     return Certificate(ended is None, message, tuple(checks), remarks, {"instants": len(times)})

@@ -15,7 +15,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.integrators import Result, Status, loop
 from dalembert.integrators.base import Stepwise
 from dalembert.native import Record
-from dalembert.native.records import Function
+from dalembert.native.records import reachable
 from dalembert.numerics.context import Statistics
 from dalembert.values import ARRAY
 
@@ -89,21 +89,10 @@ class Bench:
 
 def _arrays(records: list[Record]) -> list[np.ndarray]:
     """Numbers of all records that can be reached from some: their slots, and arrays of their own."""
-    seen: dict[int, Record] = {}
     found: dict[int, np.ndarray] = {}
-    waiting = list(records)
-    while waiting:
-        record = waiting.pop()
-        if id(record) in seen:
-            continue
-        seen[id(record)] = record
+    for record in reachable(*records):
         found[record.slot_words.ctypes.data] = record.slot_words
-        for name, item in record.fields.items():
-            kept = record.kept_values.get(name)
-            if isinstance(kept, Record):
-                waiting.append(kept)
-            elif isinstance(item, Function) and kept is not None:
-                waiting.append(kept.record)
-            elif kept is not None and isinstance(kept, ARRAY) and kept.size:
+        for kept in record.kept_values.values():
+            if isinstance(kept, ARRAY) and kept.size:
                 found[kept.ctypes.data] = kept
     return list(found.values())

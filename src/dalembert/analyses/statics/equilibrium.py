@@ -16,7 +16,7 @@ from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.analyses.linearization.linearize import linearize
 from dalembert.analyses.linearization.minimal_state import divide
 from dalembert.analyses.simulation.give_inputs import refuse_states
-from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Candidate, Roles, null_space
+from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Candidate, Roles, eliminated, null_space
 from dalembert.analyses.statics.equilibrium_contacts import ContactBalance
 from dalembert.analyses.statics.equilibrium_result import Equilibria, Equilibrium, has_zero
 from dalembert.analyses.statics.equilibrium_system import system_equilibrium
@@ -443,12 +443,7 @@ def _span(columns: np.ndarray) -> np.ndarray:
 
 def _simple(rows: np.ndarray) -> np.ndarray:
     """The same span with as many zeros as elimination gives, and no rounding."""
-    rest, done = rows.copy(), np.zeros((0, rows.shape[1]))
-    while len(rest):
-        i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
-        row = rest[i] / rest[i, j]
-        rest = np.delete(rest - np.outer(rest[:, j], row), i, axis=0)
-        done = np.vstack([done - np.outer(done[:, j], row), row])
+    _, done = eliminated(rows, 0.0)
     return np.where(np.abs(done) > CYCLIC, done, 0.0)
 
 

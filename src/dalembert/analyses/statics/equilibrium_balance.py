@@ -21,7 +21,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Point
 from dalembert.state import State
 
-__all__ = ["BALANCED", "LARGEST_MOVE", "Balance", "Candidate", "Roles", "named", "newton", "null_space"]
+__all__ = ["BALANCED", "LARGEST_MOVE", "Balance", "Candidate", "Roles", "eliminated", "named", "newton", "null_space"]
 
 BALANCED = 1e-9  # of forces against those that a move by 1 rad or 1 m gives, and of gaps (m, rad)
 DOWN_STEPS, NEWTON_STEPS = 400, 120
@@ -293,19 +293,25 @@ def newton(
 
 
 def named(directions: np.ndarray, labels: Sequence[str]) -> list[tuple[str, ...]]:
-    """What moves in each of the independent directions, after elimination with complete pivoting."""
-    rest = directions.copy()
-    rows: list[tuple[int, np.ndarray]] = []
-    while rest.size and np.abs(rest).max() > 1e-6:
-        i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
-        row = rest[i] / rest[i, j]
-        rest = np.delete(rest - np.outer(rest[:, j], row), i, axis=0)
-        rows = [(k, other - other[j] * row) for k, other in rows] + [(int(j), row)]
+    """What moves in each of the independent directions."""
     found: list[tuple[str, ...]] = []
-    for j, row in rows:
+    for j, row in zip(*eliminated(directions, 1e-6), strict=True):
         others = [k for k in np.flatnonzero(np.abs(row) > 1e-5).tolist() if k != j]
         found.append((labels[j], *(labels[k] for k in others)))
     return found
+
+
+def eliminated(rows: np.ndarray, least: float) -> tuple[list[int], np.ndarray]:
+    """Rows of the same span by elimination with complete pivoting, and the columns in which one has 1 and the others 0;
+    rows of which no entry is above ``least`` are left out."""
+    rest, done, columns = rows.copy(), np.zeros((0, rows.shape[1])), list[int]()
+    while rest.size and np.abs(rest).max() > least:
+        i, j = np.unravel_index(np.argmax(np.abs(rest)), rest.shape)
+        row = rest[i] / rest[i, j]
+        rest = np.delete(rest - np.outer(rest[:, j], row), i, axis=0)
+        done = np.vstack([done - np.outer(done[:, j], row), row])
+        columns.append(int(j))
+    return columns, done
 
 
 def _least(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -40,8 +40,16 @@ class Stability:
     """What small motions next to an equilibrium do; the names are those of ``Equilibrium``."""
 
     linear: LinearModel | None
+    trouble: str
     neutral: tuple[tuple[str, ...], ...]
     moving: bool
+
+    def __str__(self) -> str:
+        text = "; ".join(f"{key} {value}" if key != "kind" else value for key, value in self.row().items())
+        return text + (f"; {self.trouble}" if self.trouble else "")
+
+    def __format__(self, spec: str) -> str:
+        return format(str(self), spec)
 
     @property
     def eigenvalues(self) -> np.ndarray:
@@ -190,13 +198,6 @@ class Equilibrium(Stability):
         shown["potential (J)"] = f"{self.potential:.6g}"
         return shown | self.stability_row()
 
-    def __str__(self) -> str:
-        text = "; ".join(f"{key} {value}" if key != "kind" else value for key, value in self.row().items())
-        return text + (f"; {self.trouble}" if self.trouble else "")
-
-    def __format__(self, spec: str) -> str:
-        return format(str(self), spec)
-
 
 @public_methods
 @dataclass(frozen=True)
@@ -228,10 +229,6 @@ class SystemEquilibrium(Stability):
         values = [f"{name} {_short(value)}" for name, value in self.state.items() if abs(value) > 1e-9]
         place = ", ".join(values[:8]) or "all zero"
         return {"kind": self.kind, "position": place + (", …" if len(values) > 8 else "")} | self.stability_row()
-
-    def __str__(self) -> str:
-        text = "; ".join(f"{key} {value}" if key != "kind" else value for key, value in self.row().items())
-        return text + (f"; {self.trouble}" if self.trouble else "")
 
 
 def _short(value: float) -> str:

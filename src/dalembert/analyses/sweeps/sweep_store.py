@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.atomic import atomic_file, write_atomic
+from dalembert.atomic import atomic_file, make_folder, write_atomic
 from dalembert.errors import DalembertError
 
 __all__ = ["Block", "Store"]
@@ -39,10 +39,7 @@ class Store:
 
     def __init__(self, path: str | Path, fingerprint: str, samples: int):
         self.path = Path(path)
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DalembertError(f"store: cannot make the folder {path}: {error.strerror or error}") from None
+        make_folder(self.path)
         notes = {"format": _FORMAT, "fingerprint": fingerprint, "samples": samples}
         file = self.path / _NOTES
         if file.exists():

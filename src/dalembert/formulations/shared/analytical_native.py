@@ -30,7 +30,7 @@ from dalembert.numerics.linear import (
     lu_solve,
     solve_constrained,
 )
-from dalembert.numerics.solver_steps import largest_residual, null_space, undetermined
+from dalembert.numerics.solver_steps import multipliers_after, null_space, undetermined
 
 __all__ = [
     "LagrangeBlocks",
@@ -227,9 +227,7 @@ def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
     if status != OK:
         return undetermined(c, own.K, own.B, NO_MASS)
     out.du[:] = own.W @ dw + own.bend
-    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
-    watch(c, c.rows, 1.0, largest_residual(e.A, e.gamma, out.du))
-    return OK
+    return multipliers_after(c, e, out, c.rows, 1.0)
 
 
 class LagrangeBlocks(Outputs):
@@ -288,6 +286,4 @@ def maggi_solver(c: Context, t: float, e: System, out: Solution) -> int:
         # Next to a dead point of the quasi-velocities behind W: the equations with multipliers, as ``reduced_solver``.
         return null_space(c, t, e, out)
     lu_solve(own.C, pivots, out.du)
-    least_norm_multipliers(e.M, e.f, e.A, out.du, out.multipliers)
-    watch(c, c.rows, 1.0, largest_residual(e.A, e.gamma, out.du))
-    return OK
+    return multipliers_after(c, e, out, c.rows, 1.0)
