@@ -112,6 +112,10 @@ def test_auto_goes_over_to_radau_where_a_problem_is_stiff():
     assert any("stiff" in remark for remark in run.certificate.remarks)
     assert run.certificate.trusted, run.certificate
     assert run.certificate.counts["steps"] < 2000
+    # Not asked for another accuracy, it is held to that of any other run.
+    assert run.certificate.accuracy == pytest.approx(1e-6)
+    exact = da.simulate(stiff(), 1.0, integrator="radau", rtol=1e-13, atol=1e-15, certify=False)
+    assert np.abs(run.values("q") - exact.values("q")).max() < 1e-8
     explicit = da.simulate(stiff(), 0.01, integrator="dopri8")
     same = da.simulate(stiff(), 0.01, integrator="radau")
     np.testing.assert_allclose(same.q.values, explicit.q.values, atol=1e-9)

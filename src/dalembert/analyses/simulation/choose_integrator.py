@@ -80,7 +80,9 @@ def choose_methods(
     if dynamics.is_large:
         return _make(chosen, options), None, f"{why}, many bodies"
     why += "; radau takes over where the problem turns out stiff"
-    return _make(chosen, {**options, "watch_stiffness": True}), _make("radau", options), why
+    method: Any = _make(chosen, {**options, "watch_stiffness": True})
+    # Which method runs must not decide how accurate a run is.
+    return method, _make("radau", {**options, "rtol": method.rtol, "atol": method.atol}), why
 
 
 def _numbers(**given: float | None) -> dict[str, Any]:
