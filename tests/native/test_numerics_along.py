@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from dalembert.numerics import singular_values as rotations
+from dalembert.numerics.along import changes_most, largest_along
 from dalembert.numerics.orientations import ORTHOGONAL, is_rotation, orientations_along
 from dalembert.numerics.singular_values import singular_values
 from dalembert.trajectory.record import quaternions
@@ -88,3 +89,16 @@ def test_axes_that_are_bent_count_as_the_nearest_rotation():
     np.testing.assert_allclose(np.linalg.norm(found[:3, 0], axis=1), 1, atol=1e-15)
     assert np.isnan(found[3]).all()
     assert not orientations_along(R.reshape(4, 1, 9), np.empty((4, 1, 4)))
+
+
+@pytest.mark.checked
+def test_largest_numbers_and_changes_of_columns():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(81, 3)) * (1.0, 1e3, 0.0)
+    np.testing.assert_array_equal(largest_along(rows), np.abs(rows).max(axis=0))
+    change = np.abs(np.diff(rows[:, :2], axis=0))
+    shares = (change / change.max(axis=0)).max(axis=1).reshape(4, 20).argmax(axis=1) + 20 * np.arange(4)
+    np.testing.assert_array_equal(changes_most(rows, 4), [*(change.argmax(axis=0) + 1), 0, *(shares + 1)])
+    assert changes_most(rows[:1], 4).tolist() == [0] * 7 and largest_along(rows[:0]).tolist() == [0.0] * 3
+    rows[5, 1] = np.nan
+    assert np.isnan(largest_along(rows)).tolist() == [False, True, False]

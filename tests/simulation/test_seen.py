@@ -143,10 +143,13 @@ def test_constraints_of_accelerations_by_their_places_in_a_kernel():
         assert np.isnan(coupled_along(context, t, states, lost, jacobian, gamma, rows))
 
 
-@pytest.mark.parametrize(("name", "by", "most"), [("pendulum", "1e-03", 0.2), ("rolling-sphere", "1e-04", 0.6)])
-def test_a_loose_companion_that_nearly_acquits_is_followed_by_one_less_loose(name, by, most):
+@pytest.mark.parametrize(
+    ("name", "rtol", "by", "most"),
+    [("pendulum", 1e-7, "1e-04", 0.3), ("four-bar", 1e-7, "1e-05", 0.9), ("pendulum", 1e-10, "1e-04", 0.2)],
+)
+def test_a_loose_companion_that_nearly_acquits_is_followed_by_one_less_loose(name, rtol, by, most):
     """Both together cost far less than a tight one."""
-    driver, choice, outcome = driven(da.library.build(name), 10.0, rtol=1e-7, atol=1e-9)
+    driver, choice, outcome = driven(da.library.build(name), 10.0, rtol=rtol, atol=rtol / 100)
     _, estimate = estimate_motion(driver.dynamics, choice, outcome, None, driver)
     assert estimate.acquitted and estimate.by == f"by a run at rtol {by}"
     assert estimate.evaluations < most * outcome.result.evaluations
@@ -189,7 +192,7 @@ def test_some_outputs_are_spread_and_find_what_jumps(reached):
     short = Outcome(replace(result, time=time[:SOME]), [(0, {})]).some
     np.testing.assert_array_equal(short, np.arange(SOME))
     few = Outcome(result, [(0, {})], times=time).few
-    assert few[0] == 0 and few[-1] == 1000 and np.diff(few).max() <= 1000 // FEW and np.diff(few).min() > 0
+    assert few[0] == 0 and few[-1] == 1000 and np.diff(few).max() <= -(-1000 // FEW) and np.diff(few).min() > 0
     assert (reached < 3 or reached // 3 in few) and len(few) <= FEW + 1 + 2 * (PARTS + 2)
 
 

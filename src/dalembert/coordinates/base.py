@@ -267,10 +267,11 @@ class Coordinates:
         Args:
             q: some position.
         """
-        of_u = self._lengths_of_u
-        of_q, placed = np.zeros(self.nq, dtype=bool), self.place(NUMPY, dict(self.flat.parameters))
-        for shift in np.eye(self.nv)[of_u]:
-            of_q |= placed.integrate(q, shift) != q
+        of_u, of_q = self._lengths_of_u, np.zeros(self.nq, dtype=bool)
+        if of_u.any():
+            placed = self.place(NUMPY, dict(self.flat.parameters))
+            for shift in np.eye(self.nv)[of_u]:
+                of_q |= placed.integrate(q, shift) != q
         return of_q, of_u
 
     def labels(self) -> tuple[list[str], list[str]]:

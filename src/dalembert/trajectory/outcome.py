@@ -9,13 +9,13 @@ from functools import cached_property
 import numpy as np
 
 from dalembert.integrators.base import Integrator, Result, Status
-from dalembert.native import native
+from dalembert.numerics.along import changes_most
 
 __all__ = ["Occurrence", "Outcome", "pieces"]
 
 # So many outputs stand for all where an evaluation is dear, and those between which an entry changes most in each part
 # of the run; and so many where an evaluation tells of all that are near, or an error need be known to a decade only.
-SOME, PARTS, FEW = 120, 8, 40
+SOME, PARTS, FEW = 120, 8, 32
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,7 @@ class Outcome:
     def few(self) -> np.ndarray:
         """Fewer of them: evenly, where each entry changes most, and where any of them does, relative to its largest
         change, in each part of the run."""
-        states = self.result.states[: self._asked]
-        places = np.zeros(states.shape[1] + PARTS, dtype=np.int64)
-        _changing(states, places)
+        places = changes_most(self.result.states[: self._asked], PARTS)
         return self._spread(FEW, places, np.maximum(places - 1, 0))
 
     @property
@@ -94,26 +92,6 @@ class Outcome:
         for places in others:
             chosen[places] = True
         return np.flatnonzero(chosen)
-
-
-@native
-def _changing(states: np.ndarray, places: np.ndarray):
-    """Outputs after the largest change of each entry; then, for each part of the run, after the change that is the
-    largest share of that."""
-    n, entries = states.shape
-    largest, count = np.zeros(entries), places.shape[0] - entries
-    for i in range(1, n):
-        for j in range(entries):
-            change = abs(states[i, j] - states[i - 1, j])
-            if change > largest[j]:
-                largest[j], places[j] = change, i
-    for k in range(count):
-        most = -1.0
-        for i in range(1 + (n - 1) * k // count, 1 + (n - 1) * (k + 1) // count):
-            for j in range(entries):
-                change = abs(states[i, j] - states[i - 1, j])
-                if change > most * largest[j] and largest[j] > 0.0:
-                    most, places[entries + k] = change / largest[j], i
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

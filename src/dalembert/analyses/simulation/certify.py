@@ -240,12 +240,13 @@ def stays_away(dynamics: Dynamics, outcome: Outcome, context: Context) -> bool:
     """
     solver = dynamics.formulation.chosen_solver() if dynamics.kernels.evaluation == "solved" else None
     watched = type(outcome.method) in WATCHED and not outcome.projects and context.inner is None
-    if solver is not null_space or not watched or context.scaled or context.rank or dynamics.rows.held:
+    if solver is not null_space or not watched or context.scaled:
         return False
     seen = context.statistics
-    if not 0.0 < seen.lowest_rank == seen.highest_rank < math.inf:
+    rank = seen.highest_rank
+    if not 0.0 < seen.lowest_rank == rank < math.inf or context.rank not in (0, rank):
         return False
-    return seen.smallest_pivot >= FAR * math.sqrt(seen.highest_rank) * NEARLY_SINGULAR
+    return seen.smallest_pivot >= FAR * math.sqrt(rank) * NEARLY_SINGULAR
 
 
 def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:

@@ -22,6 +22,7 @@ from dalembert.integrators.bdf import BackwardDifferences
 from dalembert.integrators.radau import Radau
 from dalembert.integrators.runge_kutta import DormandPrince8, Tsitouras5
 from dalembert.model.data import ContactEvent
+from dalembert.numerics.along import largest_along
 from dalembert.trajectory.certificate import Estimate
 from dalembert.trajectory.outcome import Occurrence, Outcome
 
@@ -36,8 +37,8 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
 # NONLINEAR of the size of the motion. If it comes as near to both as PROMISING, one that is LESS_LOOSE may acquit too.
-TIGHT, LOOSEST = 1e-7, 1e-3
-LOOSER = {DormandPrince8: (1e5, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
+TIGHT, LOOSEST = 1e-7, 1e-4
+LOOSER = {DormandPrince8: (1e6, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
 PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
@@ -84,7 +85,7 @@ def motion_sizes(
         unit: entries whose size is 1, such as quaternions.
         units: of the entries; default: 1.
     """
-    largest = np.abs(states).max(axis=0, initial=0.0)
+    largest = largest_along(states)
     sizes, units = largest.copy(), np.ones(len(largest)) if units is None else units
     for group in groups:
         share = LEAST_SHARE * (largest[group] / units[group]).max(initial=0.0)
