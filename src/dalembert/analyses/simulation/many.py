@@ -57,8 +57,8 @@ def simulate_many(
 ) -> Batch:
     """Move many samples of a mechanism through time.
 
-    Trees without constraints, events and branches of formulas, with ``integrator="rk4"``, run several samples to a processor's vector
-    register; all else runs one sample at a time on each thread.
+    Trees without constraints, events and branches of formulas, with ``integrator="rk4"``, run several samples to a
+    processor's vector register; all else runs one sample at a time on each thread.
 
     Args:
         model: the mechanism, or its compiled equations (``da.compile``).
