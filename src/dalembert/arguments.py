@@ -159,15 +159,15 @@ def _plain(kind: Any) -> set[Any] | None:
     """Classes all of whose objects fit a kind; None if whatever there is fits."""
     origin, inner = _parts(kind)
     if origin in (Union, UnionType):
-        parts = [_plain(one) for one in inner]
+        parts = [_plain(one) for one in _meant(inner)]
         return None if None in parts else {one for part in parts for one in part or ()}
     if origin is Any or not (isinstance(origin, type) or origin in (Literal, *FUNCTIONS, Annotated)):
         return None
-    if origin in (Literal, *PATHS):
+    if origin is Literal:
         return {str}
     if origin is SupportsFloat:
         return {float, int}
-    if inner or origin in (float, Annotated, *FUNCTIONS):
+    if inner or origin in (float, Annotated, *PATHS, *FUNCTIONS):
         return set()
     return {origin}
 
@@ -211,7 +211,7 @@ def _fits(value: Any, kind: Any) -> bool:
     """Whether a value may be of a kind."""
     origin, inner = _parts(kind)
     if origin in (Union, UnionType):
-        return any(_fits(value, one) for one in inner)
+        return any(_fits(value, one) for one in _meant(inner))
     if origin is Annotated:
         return _fits(value, inner[0]) and all(value in bounds for bounds in inner[1:])
     if origin in (Literal, str):
@@ -227,7 +227,7 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is Any or not isinstance(origin, type):
         return True
     if origin in PATHS:
-        return isinstance(value, (str, os.PathLike))
+        return isinstance(value, (str, os.PathLike)) and "\0" not in str(value)
     if issubclass(origin, Mapping):
         return isinstance(value, MAPPING) and (
             not inner or all(_names(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())
@@ -242,6 +242,12 @@ def _fits(value: Any, kind: Any) -> bool:
     if issubclass(origin, Iterable) and inner:
         return _are(value, inner[0])
     return isinstance(value, origin)
+
+
+def _meant(inner: tuple[Any, ...]) -> list[Any]:
+    """Kinds of a union; beside a path text is one, too."""
+    paths = any(_parts(one)[0] in PATHS for one in inner)
+    return [one for one in inner if not (paths and one is str)]
 
 
 def _are(value: Any, kind: Any) -> bool:

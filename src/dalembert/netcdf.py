@@ -59,6 +59,7 @@ def read_sealed(path: str | Path, what: str = "a result", *, fix: str = "simulat
     Raises:
         DalembertError: there is no such file, it is no NetCDF file, or it is not as it was written.
     """
+    import h5py
     import xarray as xr
 
     path = Path(path)
@@ -75,6 +76,8 @@ def read_sealed(path: str | Path, what: str = "a result", *, fix: str = "simulat
             f"{path} was changed or damaged since it was written; its numbers cannot be trusted.  Fix: {fix}"
         )
     try:
+        with h5py.File(io.BytesIO(content), "r") as file:
+            file.attrs.get("_nc3_strict")  # if that fails, h5netcdf fails again, on the screen, as it forgets the file
         return xr.load_dataset(io.BytesIO(content), engine="h5netcdf"), sealed
     except Exception as error:  # whatever a library makes of untrusted bytes
         raise DalembertError(f"{path} is not {what} (a NetCDF file): {error}") from None

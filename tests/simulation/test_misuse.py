@@ -506,3 +506,66 @@ def test_what_has_no_inertia_is_named():
     model.joint_force("motor", "axle", 1)
     assert "neither mass nor constraint" in da.simulate(model, 0.1).certificate.message
     assert "That is 'axle'" in da.simulate(model, 0.1).certificate.message
+
+
+def _nested(depth: int, copies: int = 1) -> da.Model:
+    model = da.library.pendulum()
+    for _ in range(depth):
+        outer = da.Model("outer")
+        for k in range(copies):
+            outer.add(model, f"part{k}")
+        model = outer
+    return model
+
+
+def _in_itself() -> da.Model:
+    inner, outer = da.Model("inner"), da.Model("outer")
+    inner.add(outer, "out")
+    outer.add(inner, "in")
+    return outer
+
+
+WALKS = [
+    lambda model: da.simulate(model, 0.1), da.compile, da.inspect, da.assemble, da.equilibrium, da.linearize, da.derive,
+    lambda model: da.write(model, "m.yaml"), lambda model: da.sweep(model, {"a": [1]}, 0.1), da.Model.snapshot,
+    lambda model: da.kinematics(model, 0.1), da.redundancy, lambda model: da.compare(model, 0.1), da.Model.to_data,
+    da.ignorable, lambda model: da.simulate_many(model, 0.1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("walk", WALKS)
+def test_models_that_contain_themselves_or_too_much_are_refused_first(walk, tmp_path, monkeypatch):
+    """Python's own limit of recursion ended some of these walks, others did not end."""
+    monkeypatch.chdir(tmp_path)
+    for model, words in (
+        (_in_itself(), "contains itself"),
+        (_nested(40), "deeper than 20"),
+        (_nested(18, 4), "more than"),
+    ):
+        with pytest.raises(da.ModelError, match=words):
+            walk(model)
+
+
+def test_paths_that_no_system_has():
+    model = da.library.pendulum()
+    run = da.simulate(model, 0.1)
+
+    def keep(path: str) -> None:
+        da.simulate(model, 0.1, checkpoint=path)
+
+    calls = [da.load, da.read, run.save, run.live, keep, lambda path: da.write(model, path)]
+    for call in calls:
+        with pytest.raises(da.DalembertError, match="the path of a file"):
+            call("a\0b.yaml")
+
+
+def test_a_drive_without_a_value_is_said():
+    model = da.library.pendulum()
+    model.parameters(a=1.0)
+    model.drive("pivot", "sqrt(a - 1.5 - t)")
+    with pytest.raises(da.DalembertError, match=r"sqrt\(.*\) has no finite value"):
+        da.simulate(model, 0.1)
+    with pytest.raises(da.ModelError, match="append: expected an element of bodies, got 3"):
+        model.append("bodies", 3)
+    with pytest.raises(da.ModelError, match="a number of thousands of digits"):
+        model.output("large", "9" * 5000)

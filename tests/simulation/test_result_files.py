@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -125,6 +126,19 @@ def test_what_is_no_result_at_all(tmp_path):
         da.load(tmp_path / "model.yaml")
     with pytest.raises(DalembertError, match="path must be the path of a file, got 3"):
         da.load(3)
+
+
+def test_a_damaged_file_leaves_nothing_behind(saved, tmp_path, monkeypatch):
+    """What h5netcdf had half opened printed a traceback when it was forgotten."""
+    said = list[object]()
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    content = bytearray(Path(saved).read_bytes())
+    content[64] ^= 255  # where the root of the file is
+    (tmp_path / "bad.nc").write_bytes(_resealed(bytes(content)))
+    with pytest.raises(DalembertError, match="not a result"):
+        da.load(tmp_path / "bad.nc")
+    gc.collect()
+    assert not said
 
 
 # Checkpoints

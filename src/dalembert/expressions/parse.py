@@ -73,6 +73,7 @@ def parse(text: str, tables: bool = False) -> sp.Expr:
             tree = ast.parse(text.strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "too deeply nested"
+        reason = "a number of thousands of digits" if "integer string conversion" in reason else reason
         raise ExpressionError(f"cannot read formula {_short(text)}: {reason}{_hint(text)}") from None
     try:
         return _finite(_settled(_Reader(text, tables).read(tree.body, 0)), text)

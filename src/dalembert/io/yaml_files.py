@@ -15,7 +15,7 @@ from dalembert.errors import ModelError, Problem
 from dalembert.io.yaml_data import MAX_BYTES, MAX_NODES, Parsed, decode, parse_yaml, scalar
 from dalembert.model import Model
 from dalembert.model.document import UNREAD, from_document, to_document
-from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
+from dalembert.model.model import MAX_SUBMODEL_DEPTH
 from dalembert.planar import Planar
 from dalembert.planar.planar_document import from_planar_document, is_planar
 from dalembert.values import DICT, LIST

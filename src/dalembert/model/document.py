@@ -22,9 +22,8 @@ from dalembert.joints import JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
 from dalembert.model.document_reader import DocumentReader, clip, explain, kind_of, path_of
 from dalembert.model.fields import nearest
-from dalembert.model.flatten import MAX_SUBMODEL_DEPTH
 from dalembert.model.fmu_data import FMUElement
-from dalembert.model.model import SECTIONS, Model
+from dalembert.model.model import MAX_SUBMODEL_DEPTH, SECTIONS, Model, check_nesting
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.model.validate import TITLES, problems
 from dalembert.model.validate_scope import Draft
@@ -88,13 +87,11 @@ class Document(Record):
 
 def to_document(model: Model) -> dict[str, Any]:
     """The model as dictionaries, lists, texts and numbers."""
-    return _document(model, [])
+    check_nesting(model)
+    return _document(model)
 
 
-def _document(model: Model, line: list[Model]) -> dict[str, Any]:
-    if any(model is outer for outer in line):
-        raise ModelError(Problem(f"model {model.name!r} contains itself", "submodels", "use two different models"))
-    line = [*line, model]
+def _document(model: Model) -> dict[str, Any]:
     data: dict[str, Any] = {"name": model.name}
     if model.description:
         data["description"] = model.description
@@ -107,17 +104,17 @@ def _document(model: Model, line: list[Model]) -> dict[str, Any]:
     data["initial"] = {name: _scalar(values) for name, values in model.initial_values.items()}
     data["initial_rates"] = {name: _scalar(values) for name, values in model.initial_rates.items()}
     data["velocities"] = {name: plain_data(formula) for name, formula in model.quasi_velocities.items()}
-    data["submodels"] = [_submodel(sub, line) for sub in model.submodels]
+    data["submodels"] = [_submodel(sub) for sub in model.submodels]
     return {key: value for key, value in data.items() if key == "name" or value not in ([], {})}
 
 
-def _submodel(sub: SubModel, line: list[Model]) -> dict[str, Any]:
+def _submodel(sub: SubModel) -> dict[str, Any]:
     if not isinstance(sub.model, Model):
         raise ModelError(
             Problem(f"sub-model {sub.name!r}: expected a model, got {type(sub.model).__name__}", "submodels")
         )
     data = element_data(sub, skip=("model",))
-    data["model"] = _document(sub.model, line)
+    data["model"] = _document(sub.model)
     return data
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import reprlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, get_args
@@ -58,6 +59,9 @@ def put(model: Any, known: Iterable[str], section: str, element: Any, source: st
     """Add an element to one of the sections of a model; it came from ``source``, or from the caller's line."""
     if section not in known:
         raise ModelError(Problem(f"unknown section {section!r}", "", nearest(section, known)))
+    if not isinstance(element, Record):
+        message = f"append: expected an element of {section}, got {reprlib.repr(element)}"
+        raise ModelError(Problem(message, section, "e.g. model.body('rod', mass=1)"))
     elements = getattr(model, section)
     model.sources[f"{section}[{len(elements)}]"] = source if source is not None else caller()
     elements.append(element)

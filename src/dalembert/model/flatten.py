@@ -30,13 +30,11 @@ from dalembert.forces import JointForce
 from dalembert.joints import JOINTS, Free, JointData
 from dalembert.model.data import Body, ContactEvent, Event, FrictionEvent, Output, Point, Shape
 from dalembert.model.fmu_data import FMUElement
-from dalembert.model.model import SECTIONS, Model
+from dalembert.model.model import MAX_ELEMENTS, SECTIONS, Model, check_nesting
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
 
 __all__ = ["Flat", "Module", "Scope", "flatten", "floating"]
 
-MAX_SUBMODEL_DEPTH = 20
-MAX_ELEMENTS = 1_000_000
 MOST_BRANCHES = 100  # that a run can choose; a model with more is evaluated as it is written
 
 
@@ -257,6 +255,7 @@ def flatten(model: Model) -> Flat:
     Bodies that no chain of joints connects to the ground float: one of each group, a base body, gets a free joint that
     is named after it. Joints that are marked ``cut`` connect nothing here.
     """
+    check_nesting(model)
     flat = Flat(model.name, model.gravity)
     _collect(flat, model, Scope("", None, None), "ground", {})
     _spread_forces(flat)
@@ -371,13 +370,9 @@ class _Naming:
         }
 
 
-def _collect(
-    flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], depth: int = 0, outer: int = -1
-) -> None:
+def _collect(flat: Flat, model: Model, scope: Scope, base: str, bound: dict[str, sp.Expr], outer: int = -1) -> None:
     """Write out one model, then those within it."""
     prefix, module = scope.prefix, len(flat.modules)
-    if depth > MAX_SUBMODEL_DEPTH:
-        raise ModelError(Problem(f"sub-models nested deeper than {MAX_SUBMODEL_DEPTH}", prefix))
     flat.modules.append(Module(prefix.removesuffix("."), outer))
     own = {*model.parameter_values, *(e.name for e in (*model.states, *model.inputs))}
     naming = _Naming(prefix, base, bound, own, {table.name for table in model.tables})
@@ -393,7 +388,7 @@ def _collect(
     for sub in model.submodels:
         inner = Scope(f"{prefix}{sub.name}.", scope, naming.record(sub.pose))
         values = {name: naming.formula(value) for name, value in (*sub.parameters.items(), *sub.inputs.items())}
-        _collect(flat, sub.model, inner, naming.body(sub.base), values, depth + 1, module)
+        _collect(flat, sub.model, inner, naming.body(sub.base), values, module)
 
 
 def _add(target: dict[str, tuple[Any, Scope]], section: str, element: Any, scope: Scope) -> None:

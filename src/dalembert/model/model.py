@@ -24,12 +24,24 @@ from dalembert.model.signals_data import InputSignal, StateVariable, Table
 from dalembert.notebook import shown
 from dalembert.values import DICT, SEQUENCE, finite_number
 
-__all__ = ["Model", "contents", "has_fmus", "model_of"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "MAX_SUBMODEL_DEPTH",
+    "Model",
+    "check_nesting",
+    "contents",
+    "has_fmus",
+    "model_of",
+    "nesting",
+]
 
 SECTIONS = (
     "bodies", "points", "joints", "constraints", "forces", "states", "inputs", "tables", "outputs", "events",
     "fmus", "submodels",
 )  # fmt: skip
+
+MAX_SUBMODEL_DEPTH = 20
+MAX_ELEMENTS = 1_000_000
 
 
 class _Gravity(Record):
@@ -332,8 +344,7 @@ class Model(ElementMethods):
             parameters, inputs: of it, as formulas of ours.
         """
         fields: dict[str, Any] = {"pose": pose} if pose is not None else {}
-        made = getattr(model, "to_model", None)  # of a planar mechanism
-        model = model if made is None else made()
+        model = model_of(model)
         fields |= {"base": base, "parameters": parameters or {}, "inputs": inputs or {}}
         sub = checked(SubModel, f"sub-model {name!r}", name=name, model=model, **fields)
         return self.append("submodels", sub)
@@ -381,6 +392,7 @@ class Model(ElementMethods):
 
     def snapshot(self) -> Self:
         """A copy that later changes of this model do not reach; elements are shared, since they never change."""
+        check_nesting(self)
         made = copy(self)
         for key, value in vars(made).items():
             if isinstance(value, (list, dict)):
@@ -411,8 +423,37 @@ def model_of(given: Any) -> Model:
     return given.to_model()
 
 
+def nesting(model: Model) -> tuple[int, bool]:
+    """How many elements a model and its sub-models have in all, and whether they are nested too deeply, as those are
+    that contain themselves.
+
+    Level by level and every model of a level once: a model that is inside another in two places is walked through once.
+    """
+    level, elements = {id(model): (model, 1)}, 0
+    for _ in range(MAX_SUBMODEL_DEPTH + 1):
+        inner: dict[int, tuple[Model, int]] = {}
+        for outer, times in level.values():
+            elements += times * (1 + len(outer.bodies) + len(outer.joints))
+            for sub in outer.submodels:
+                one: Any = sub.model
+                if isinstance(one, Model):
+                    inner[id(one)] = (one, times + inner.get(id(one), (one, 0))[1])
+        if not inner:
+            return elements, False
+        level = inner
+    return elements, True
+
+
+def check_nesting(model: Model) -> None:
+    """Raise, in the words of ``validate``, if a model contains itself or too much, before anything walks through it."""
+    elements, deep = nesting(model)
+    if deep or elements > MAX_ELEMENTS:
+        model.validate()
+
+
 def has_fmus(model: Model) -> bool:
     """True if FMUs run beside a model or one of its sub-models."""
+    check_nesting(model)
     return bool(model.fmus) or any(has_fmus(sub.model) for sub in model.submodels if isinstance(sub.model, Model))
 
 
@@ -421,6 +462,7 @@ _MORE = ("name", "gravity", "parameter_values", "ground_shapes", "initial_values
 
 def contents(model: Model) -> tuple[Any, ...]:
     """All data of a model and of its sub-models in tuples: two are equal exactly if nothing was changed in between."""
+    check_nesting(model)
     return tuple(_frozen(getattr(model, key)) for key in (*_MORE, *SECTIONS))
 
 

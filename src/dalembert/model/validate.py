@@ -13,9 +13,9 @@ from dalembert.errors import Problem
 from dalembert.expressions import parameter
 from dalembert.expressions.parse import CONSTANTS, FUNCTIONS
 from dalembert.expressions.symbols import QUANTITIES, parameters_of
-from dalembert.model.flatten import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH, floating
+from dalembert.model.flatten import floating
 from dalembert.model.given_inputs import depends_on_motion, input_loop
-from dalembert.model.model import Model
+from dalembert.model.model import MAX_ELEMENTS, MAX_SUBMODEL_DEPTH, Model, nesting
 from dalembert.model.signals_data import InputSignal, Table
 from dalembert.model.validate_bodies import check_body, check_placement, check_shape
 from dalembert.model.validate_elements import check_element, check_event, check_initial, check_joint, check_switches
@@ -38,8 +38,10 @@ def problems(model: Model, drafts: dict[int, Draft] | None = None) -> list[Probl
     Args:
         drafts: by identity of a model, what its reader could not build.
     """
+    if nesting(model)[0] > MAX_ELEMENTS:
+        return [Problem(f"model {model.name!r}: more than {MAX_ELEMENTS} elements in all sub-models", "submodels")]
     root = Place(model, (drafts or {}).get(id(model)), None, "", "")
-    _grow(root, [model], drafts or {}, [0])
+    _grow(root, [model], drafts or {})
     for place in root.walk():
         _bind(place)
     _reach(root)
@@ -55,8 +57,8 @@ def problems(model: Model, drafts: dict[int, Draft] | None = None) -> list[Probl
 # The tree of sub-models
 
 
-def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list[int]) -> None:
-    """Build the tree; a model that contains itself, or too much, is reported and left out."""
+def _grow(place: Place, line: list[Model], drafts: dict[int, Draft]) -> None:
+    """Build the tree; a model that contains itself, or lies too deep, is reported and left out."""
     for i, (path, sub) in enumerate(place.elements("submodels")):
         title, inner = f"sub-model {sub.name!r}", sub.model
         if not isinstance(inner, Model):
@@ -69,13 +71,9 @@ def _grow(place: Place, line: list[Model], drafts: dict[int, Draft], count: list
         if len(line) > MAX_SUBMODEL_DEPTH:
             place.report(f"{path}.model", f"{title}: sub-models nested deeper than {MAX_SUBMODEL_DEPTH}")
             continue
-        count[0] += 1 + len(inner.bodies) + len(inner.joints)
-        if count[0] > MAX_ELEMENTS:
-            place.report(path, f"{title}: more than {MAX_ELEMENTS} elements in all sub-models")
-            return
         child = Place(inner, drafts.get(id(inner)), place, f"{place.path}{path}.model.", f"{place.prefix}{sub.name}.")
         place.children.append((i, sub, child))
-        _grow(child, [*line, inner], drafts, count)
+        _grow(child, [*line, inner], drafts)
 
 
 def _bind(place: Place) -> None:

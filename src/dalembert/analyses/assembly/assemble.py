@@ -32,7 +32,7 @@ from dalembert.coordinates import Coordinates, Relative
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.expressions import TIME, evaluate, values_by_name
+from dalembert.expressions import TIME, number
 from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.state import State
@@ -368,8 +368,8 @@ class Assembler:
         return self.even.velocities * strides(self.dynamics, self.start.weights)
 
     def _number(self, formula: Any, t: float | None = None) -> float:
-        lookup = {**self.values, **({} if t is None else {TIME.name: t})}
-        return float(evaluate(NUMPY, formula, values_by_name(lookup)))
+        values = {**self.values, **({} if t is None else {TIME.name: t})}
+        return number(formula, values)
 
     @cached_property
     def _driven(self) -> dict[str, np.ndarray]:

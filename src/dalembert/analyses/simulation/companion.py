@@ -550,7 +550,7 @@ class _Compared:
         return found
 
 
-def _until_rest(events: Sequence[Happening], name: str, rest: str) -> list[tuple[list[float], float]]:
+def _until_rest(events: Sequence[Occurrence], name: str, rest: str) -> list[tuple[list[float], float]]:
     """Times of an event in each part of a run that a rest ends, and when; the last part has no end."""
     parts: list[tuple[list[float], float]] = []
     times: list[float] = []
