@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-import sys
+import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -133,7 +133,7 @@ class ViewError(DalembertError):
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that asked for it."""
-    level, frame = 1, sys._getframe()  # pyright: ignore[reportPrivateUsage]
+    level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, kind, stacklevel=level)

@@ -85,6 +85,7 @@ def test_the_transmission_angle_of_a_slider_crank():
 def test_rates_of_random_closed_mechanisms_are_derivatives_of_each_other(loops, slider, seed):
     model = driven(planar(loops, seed, slider), "foot0")
     model.output("reach", f"x(coupler{loops - 1})")
+    model.point("tip", f"coupler{loops - 1}", (0.7, 1.1, 0.2))
     k = da.kinematics(model, np.linspace(0.3, 1.3, 401))
     assert k.certificate.trusted
     t = k.time.values
@@ -93,6 +94,9 @@ def test_rates_of_random_closed_mechanisms_are_derivatives_of_each_other(loops, 
     for i in range(3):
         tip = k.point(f"coupler{loops - 1}", (0.7, 1.1, 0.2))
         assert_rates([part[:, i] for part in tip], t)
+    named = k.point("tip").position
+    np.testing.assert_allclose(named, tip.position, atol=1e-14)
+    np.testing.assert_allclose(named.sel(axis="y"), k.motion.output("y(tip)"), atol=1e-14)
     assert_rates([part[:, 2] for part in k.turning("crank1")], t)
     assert_rates(list(k.output("reach")), t)
 

@@ -151,7 +151,7 @@ def test_calls_of_other_programs_get_a_hint(call: Any, fix: str):
 
 def test_warnings_point_to_the_caller(tmp_path: Path):
     inertia = '<inertial><mass value="1"/><inertia ixx="1" iyy="1" izz="1" ixy="0" ixz="0" iyz="0"/></inertial>'
-    (tmp_path / "a.urdf").write_text(f'<robot name="a"><link name="b">{inertia}</link><gazebo/></robot>')
+    (tmp_path / "a.urdf").write_text(f'<robot name="a"><link name="b">{inertia}</link><transmission name="c"/></robot>')
     model = da.Model("m")
     model.body("b", mass=1, inertia=(1, 1, 9))
     with pytest.warns(da.ReadWarning) as caught:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 
+from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble_branches import is_pin, loops_of
 from dalembert.analyses.motions.kinematics_events import Found
 from dalembert.arguments import Between, public_methods
@@ -19,6 +20,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
+from dalembert.spatial import Pose
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.recorded import AXES
 from dalembert.trajectory.time_series import csv_of, labeled
@@ -227,14 +229,19 @@ class Kinematics:
         """A point of a body and its rates (world axes): the path of ``position`` is a coupler curve.
 
         Args:
-            body: its name; of a planar mechanism also a node, such as ``"coupler.tip"``.
+            body: its name, or that of a point of the model; of a planar mechanism also a node, ``"coupler.tip"``.
             at: where the point is as drawn, world axes (m); the body's origin if left out.
         """
         if self._planar is not None and at is None and "." in body:
             body, at = self._node(body)
+        drawn, local = self.dynamics.coordinates.nominal, np.zeros(3)
+        if at is None and body in self.dynamics.flat.points:
+            named, scope = self.dynamics.flat.points[body]
+            place = Pose.translation(NUMPY, drawn.vector(named.at))
+            body, local = named.body, np.asarray(drawn.local(named.body, place, named.frame, scope).p, dtype=float)
         k = self._body(body)
-        X = self.dynamics.coordinates.nominal.body_pose(body)
-        local = np.zeros(3) if at is None else np.asarray(X.inverse().apply(_place(at)), dtype=float)
+        if at is not None:
+            local = np.asarray(drawn.body_pose(body).inverse().apply(_place(at)), dtype=float)
         r = _rotations(self.motion.values("orientation")[:, k]) @ local
         p, v, a, j = (part.values for part in self.body(body))
         w, dw, ddw = (part.values for part in self.turning(body))
