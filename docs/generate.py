@@ -306,7 +306,7 @@ def _signature(name: str, function: Any) -> str:
     signature = inspect.signature(function)
     parameters = [p for key, p in signature.parameters.items() if key != "self"]
     text = str(signature.replace(parameters=parameters))
-    text = re.sub(r"(->|: )\s*'([^']*)'", r"\1 \2", text).replace(":  ", ": ")
+    text = re.sub(r"(->|: )\s*(['\"])(.*?)\2", r"\1 \3", text).replace(":  ", ": ")
     return f"{name}{text}"
 
 
@@ -499,12 +499,15 @@ def gallery() -> str:
     """Every mechanism of the library, with its living page."""
     from dalembert import library
 
-    functions = {**library.LIBRARY, **library.PLANAR}
-    rows = [
-        [f'<a href="gallery/{name}.html">{name}</a>', summary(getattr(library, name.replace("-", "_")))]
-        for name in functions
-    ]
-    return table(["mechanism", "what it is"], rows)
+    sys.path.insert(0, str(DOCS))
+    import gallery as pages  # beside us
+
+    recorded, rows = pages.recorded(), []
+    for name in pages.names():
+        played = "recorded" if name in recorded else "simulates"
+        about = summary(getattr(library, name.replace("-", "_")))
+        rows.append([f'<a href="gallery/{name}.html">{name}</a>', about, played])
+    return table(["mechanism", "what it is", "its page"], rows)
 
 
 # The rooms of the source

@@ -45,7 +45,8 @@ def _precision(curves: Sequence[Precision]) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for curve in curves:
         for rtol, error, seconds in zip(curve.tolerances, curve.errors, curve.seconds, strict=True):
-            rows.append((curve.problem, curve.integrator, f"{rtol:.0e}", f"{error:.1e}", f"{1e3 * seconds:.2f}"))
+            reached = "stopped early" if np.isnan(error) else f"{error:.1e}"
+            rows.append((curve.problem, curve.integrator, f"{rtol:.0e}", reached, f"{1e3 * seconds:.2f}"))
     return rows
 
 

@@ -108,7 +108,8 @@ def _row(problem: PublicProblem, way: Way) -> Row:
 def work_precision(
     problem: str, integrators: Iterable[str] = PRECISION_METHODS, options: Mapping[str, Any] | None = None
 ) -> list[Precision]:
-    """Errors reached and processor times over the tolerance, for a diagram of work against precision."""
+    """Errors reached and processor times over the tolerance, for a diagram of work against precision; the error of a run
+    that stopped early is NaN."""
     given = chosen([problem])[0]
     curves: list[Precision] = []
     for name in integrators:
@@ -117,8 +118,8 @@ def work_precision(
         for rtol in PRECISION_TOLERANCES:
             how = {**(options or {}), "integrator": name, "rtol": rtol, "atol": rtol / 10, "certify": False}
             given.solve(how)
-            (found, _), spent = _timed(lambda how=how: given.solve(how))
-            errors.append(given.error(found))
+            (found, run), spent = _timed(lambda how=how: given.solve(how))
+            errors.append(given.error(found) if run is None or run.certificate.finished else np.nan)
             seconds.append(spent)
         curves.append(Precision(problem, name, np.array(PRECISION_TOLERANCES), np.array(errors), np.array(seconds)))
     return curves
