@@ -53,6 +53,17 @@ def _page(run: Any, path: Path) -> Path:
     )
 
 
+def recorded() -> list[str]:
+    """Mechanisms whose pages play a run that was recorded, since something in them needs Python."""
+    from dalembert import library
+    from dalembert.export.portable import needs_python
+    from dalembert.model import flatten
+
+    found = {name: library.build(name) for name in names()}
+    models = {name: one.to_model() if name in library.PLANAR else one for name, one in found.items()}
+    return [name for name, model in models.items() if needs_python(flatten(model))]
+
+
 def _motions(model: Any) -> list[str]:
     """Drives with formulas that are short enough to be read in a page."""
     return [one.name for one in model.constraints if one.kind == "drive" and len(str(one.motion)) <= LONGEST]

@@ -142,10 +142,10 @@ def feature_matrix() -> str:
         "time, as drives do. *Exact*: accelerations satisfy the constraints to rounding. `recursive` takes generalized "
         "coordinates only where no joint follows from others: drives are eliminated there, and it eliminates joints.\n"
     )
-    rows = [[f"`{name}`", summary(kind)] for name, kind in COORDINATES.items()]
+    rows = [[_guided(name), summary(kind)] for name, kind in COORDINATES.items()]
     parts.append("## Coordinates\n\n" + table(["coordinates", "what they are"], rows))
     rows = [
-        [f"`{name}`", str(kind.order), "adaptive" if kind.adaptive else "fixed", summary(kind)]
+        [_guided(name), str(kind.order), "adaptive" if kind.adaptive else "fixed", summary(kind)]
         for name, kind in INTEGRATORS.items()
     ]
     parts.append("## Integrators\n\n" + table(["integrator", "order", "step", "what it is"], rows))
@@ -164,8 +164,15 @@ def feature_matrix() -> str:
     return "\n".join(parts)
 
 
-# Where a solid, a constraint or a force is explained.
+# Where coordinates, integrators, solids, constraints and forces are explained.
 GUIDES = {
+    "how-to/choosing": "relative absolute",
+    "theory/natural-coordinates": "natural",
+    "theory/generalized-coordinates": "generalized explicit",
+    "theory/integrators": "dopri8 tsit5 rk4 euler radau bdf moreau-jean scipy",
+    "theory/generalized-alpha": "generalized-alpha",
+    "theory/munthe-kaas": "munthe-kaas",
+    "theory/variational": "variational",
     "how-to/bodies": "rod cylinder box plate disc ring sphere balance",
     "how-to/drives": "drive gear rack coupler equation joint-force",
     "how-to/springs": "spring strut torsional-spring torsion bushing force torque potential",
@@ -174,7 +181,6 @@ GUIDES = {
     "how-to/cables": "cable belt",
     "how-to/rolling": "rolling-surface",
     "how-to/moving-frames": "moving-frame",
-    "theory/generalized-coordinates": "explicit",
 }
 
 
@@ -300,7 +306,7 @@ def _signature(name: str, function: Any) -> str:
     signature = inspect.signature(function)
     parameters = [p for key, p in signature.parameters.items() if key != "self"]
     text = str(signature.replace(parameters=parameters))
-    text = re.sub(r"(->|: )\s*'([^']*)'", r"\1 \2", text).replace(":  ", ": ")
+    text = re.sub(r"(->|: )\s*(['\"])(.*?)\2", r"\1 \3", text).replace(":  ", ": ")
     return f"{name}{text}"
 
 
@@ -407,7 +413,7 @@ def _docstring(thing: Any) -> str:
             parts.append(("", []))
         else:
             parts[-1][1].append(line)
-    return _plain("\n\n".join(_section(name, lines) for name, lines in parts if lines)).strip() + "\n"
+    return "\n\n".join(_section(name, lines) for name, lines in parts if lines).strip() + "\n"
 
 
 def _section(name: str, lines: list[str]) -> str:
@@ -415,6 +421,7 @@ def _section(name: str, lines: list[str]) -> str:
     text = cleandoc("\n".join(["", *lines]))
     if name == "Example":
         return f"**Example**\n\n```python\n{text}\n```"
+    text, lines = _plain(text), [_plain(line) for line in lines]
     if name in _LISTS:
         items = re.findall(r"^(\w[\w, .*]*): ((?:.|\n +)*)", text, re.MULTILINE)
         return f"**{name}**\n\n" + "\n".join(f"- `{names}`: {' '.join(meaning.split())}" for names, meaning in items)
@@ -492,12 +499,15 @@ def gallery() -> str:
     """Every mechanism of the library, with its living page."""
     from dalembert import library
 
-    functions = {**library.LIBRARY, **library.PLANAR}
-    rows = [
-        [f'<a href="gallery/{name}.html">{name}</a>', summary(getattr(library, name.replace("-", "_")))]
-        for name in functions
-    ]
-    return table(["mechanism", "what it is"], rows)
+    sys.path.insert(0, str(DOCS))
+    import gallery as pages  # beside us
+
+    recorded, rows = pages.recorded(), []
+    for name in pages.names():
+        played = "recorded" if name in recorded else "simulates"
+        about = summary(getattr(library, name.replace("-", "_")))
+        rows.append([f'<a href="gallery/{name}.html">{name}</a>', about, played])
+    return table(["mechanism", "what it is", "its page"], rows)
 
 
 # The rooms of the source

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from textwrap import dedent
 from typing import Any
 
 from dalembert.constraints import CONSTRAINTS, Constraint
@@ -209,6 +210,8 @@ def reference_markdown() -> str:
     parts.append("### Placement\n\n" + described(definitions["Placement"]["x-object"], definitions))
     parts.append("## joints\n\n" + described(definitions["JointData"], definitions) + "\n" + _joints())
     parts.append("### Custom motion\n\n" + described(definitions["CustomMotion"], definitions))
+    which = "\nWhich fields a kind takes: [contact](../how-to/contact.md#surfaces).\n"
+    parts.append("### Surface\n\n" + described(definitions["Surface"], definitions) + which)
     for section, kinds in (("constraints", CONSTRAINTS), ("forces", FORCES)):
         note = _CONSTRAINTS if section == "constraints" else "Each has a `name` and a `kind`.\n"
         parts.append(f"## {section}\n\n{note}")
@@ -225,8 +228,18 @@ def reference_markdown() -> str:
 
 
 def described(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
-    about = re.split(r"\n(?:Attributes|Example):", schema.get("description", ""))[0]
-    return " ".join(about.split()) + "\n\n" + fields_table(schema, definitions)
+    """What an element is, in the paragraphs of its docstring, and its fields."""
+    about = _plain(re.split(r"\n(?:Attributes|Example):", schema.get("description", ""))[0])
+    paragraphs = [
+        f"```text\n{dedent(part)}\n```" if part.startswith("    ") else " ".join(part.split())
+        for part in re.split(r"\n\n+", about.rstrip())
+    ]
+    return "\n\n".join([*paragraphs, fields_table(schema, definitions)])
+
+
+def _plain(text: str) -> str:
+    """Names in docstrings as Markdown writes them."""
+    return text.replace("``", "`")
 
 
 def fields_table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
@@ -238,7 +251,7 @@ def fields_table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
         description = field.get(
             "description", "which kind" if name == "kind" else "unique name" if name == "name" else ""
         )
-        rows.append(f"| `{name}` | {_word(field, definitions)} | {default} | {description.replace('|', '∣')} |")
+        rows.append(f"| `{name}` | {_word(field, definitions)} | {default} | {_plain(description).replace('|', '∣')} |")
     return "\n".join(rows) + "\n"
 
 
@@ -307,7 +320,7 @@ def _joints() -> str:
     for kind, joint in JOINTS.items():
         sizes = joint.sizes()
         needs, may = _needs([*joint.geometry, *joint.parameters])
-        what = " ".join((joint.__doc__ or "").strip().split("\n\n")[0].split())
+        what = _plain(" ".join((joint.__doc__ or "").strip().split("\n\n")[0].split()))
         nq, nv = ("1 … 5", "1 … 5") if sizes is None else (sizes.nq, sizes.nv)
         rows.append(f"| `{kind}` | {what} | {needs} | {may} | {nq} | {nv} |")
     geometry = ", ".join(f"`{key}`" for key in GEOMETRY)
