@@ -3,9 +3,11 @@
     python benchmarks/verdicts.py [RUNS] [--seed N] [--kind KIND] [--accuracies]
     python benchmarks/verdicts.py --cost [--seconds S] [--repeats N]
 
-Runs are drawn from problems of six kinds (smooth, kinks, events, stiff, chaotic, narrow), all integrators, tolerances
-from 1e-3 to 1e-11, steps from 1e-4 to 1e-2 s. The truth is a run at 1e-13 with short steps; a second one tells how well
-it is known. A run is wrong if its error exceeds the accuracy that its certificate states. ``--cost`` measures what
+Runs are drawn from problems of fourteen kinds (``verdict_problems.py``), all integrators, tolerances from 1e-3 to
+1e-11, steps from 1e-4 to 1e-2 s; some have few outputs, are short, have another atol, go on from a run, are samples of
+a batch, or are made by another formulation in other coordinates. The truth is a run at 1e-13 with short steps; a second
+one, by another formulation, tells how well it is known. A run is wrong if its error, or the share of the duration by
+which events come at another time, exceeds the accuracy that its certificate states. ``--cost`` measures what
 certificates cost over the library, by processor time, in runs as long as each mechanism is usually run, or of so many
 seconds at most.
 """
@@ -20,7 +22,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,13 +31,13 @@ import numpy as np
 
 import dalembert as da
 from dalembert.analyses.simulation.drive import Driver
-from dalembert.fuzz.check_runs import difference
+from dalembert.fuzz.check_runs import BESIDE, difference
+from dalembert.fuzz.ways import PAIRS
 from dalembert.integrators import INTEGRATORS
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from support.magnet import magnet
+sys.path.insert(0, str(Path(__file__).parent))
+from verdict_problems import KINDS, PROBLEMS, Problem
 
-KINDS = ("smooth", "kinks", "events", "stiff", "chaotic", "narrow")
 ADAPTIVE = ("auto", *(name for name, kind in INTEGRATORS.items() if kind.adaptive))
 FIXED = tuple(name for name, kind in INTEGRATORS.items() if not kind.adaptive)
 FOR_STIFF = ("auto", "radau", "bdf", "generalized-alpha")
@@ -43,96 +45,6 @@ NEAR, UNSURE = 2.0, 0.3  # of the accuracy: errors that no estimate can tell apa
 CERTIFIED = ("pendulum", "double-pendulum", "cart-pendulum", "four-bar", "crank-rocker", "slider-crank", "spinning-top",
              "rolling-disc", "rolling-sphere", "knife-edge", "snakeboard", "bicycle", "stewart-platform", "andrews",
              "satellite", "bennett")  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A mechanism with values to draw.
-
-    Attributes:
-        build: the model.
-        duration: s.
-        values, start, rates: ranges of parameters, of initial coordinates and of velocities by name.
-        reference: longest step (s) of the run that is taken for the truth.
-        stiff: the truth is found by an implicit method.
-    """
-
-    kind: str
-    build: Callable[[], da.Model]
-    duration: float
-    values: dict[str, tuple[float, float]] = field(default_factory=dict)
-    start: dict[str, tuple[float, float]] = field(default_factory=dict)
-    rates: dict[str, tuple[float, float]] = field(default_factory=dict)
-    reference: float = 0.01
-    stiff: bool = False
-
-
-def slider(force: str, **parameters: float) -> Callable[[], da.Model]:
-    """A mass of 1 kg on a line with a force, a formula of q(P), u(P), t and parameters."""
-
-    def build() -> da.Model:
-        model = da.Model("slider", gravity=(0, 0, 0))
-        for name, value in parameters.items():
-            model.parameters(**{name: value})
-        body = model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
-        model.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
-        model.joint_force("F", "P", force)
-        return model
-
-    return build
-
-
-def bouncing() -> da.Model:
-    """A mass that falls and bounces."""
-    model = slider("-g", g=9.81, e=0.8)()
-    model.event("bounce", "-q(P)", rates={"P": "-e*u(P)"})
-    return model
-
-
-def switched() -> da.Model:
-    """An oscillator whose spring is stiffer on one side, by events."""
-    model = slider("-k*q(P)", k=4.0, hard=30.0, soft=4.0)()
-    model.event("into", "q(P)", set={"k": "hard"})
-    model.event("out", "-q(P)", set={"k": "soft"})
-    return model
-
-
-def library(name: str) -> Callable[[], da.Model]:
-    return lambda: da.library.build(name)
-
-
-_Q, _U = {"P": (0.5, 2.0)}, {"P": (-1.0, 1.0)}
-PROBLEMS = (
-    Problem("smooth", library("four-bar"), 5.0),
-    Problem("smooth", library("spinning-top"), 3.0),
-    Problem("smooth", library("slider-crank"), 5.0),
-    Problem("smooth", library("rolling-disc"), 5.0),
-    Problem("smooth", library("cart-pendulum"), 5.0),
-    Problem("smooth", library("bicycle"), 2.0),
-    Problem("smooth", slider("-k*q(P) - c*u(P) + a*cos(2*t)", k=4.0, c=0.1, a=1.0), 20.0,
-            {"k": (1, 50), "c": (0, 1), "a": (0, 3)}, _Q, _U, 0.02),
-    Problem("smooth", slider("-k*sin(q(P))", k=9.81), 30.0, {"k": (1, 20)}, _Q, _U, 0.02),
-    Problem("kinks", slider("-k*abs(q(P))*q(P) - k*(q(P)-0.2) - 0.05*u(P)", k=3.0), 10.0, {"k": (1, 20)}, _Q, _U, 2e-3),
-    Problem("kinks", slider("-q(P) - (k*(q(P)-0.3) if q(P) > 0.3 else 0)", k=50.0), 10.0, {"k": (5, 300)}, _Q, _U,
-            2e-3),
-    Problem("kinks", slider("-4*q(P) - k*max(q(P)-0.5, 0) - k*min(q(P)+0.5, 0)", k=20.0), 10.0, {"k": (5, 100)}, _Q, _U,
-            2e-3),
-    Problem("kinks", slider("-4*q(P) - 0.5*tanh(u(P)/w) + sin(t)", w=0.05), 10.0, {"w": (0.02, 0.2)}, _Q, _U, 2e-3),
-    Problem("events", bouncing, 3.0, {"e": (0.6, 0.95)}, {"P": (0.5, 2.0)}, {"P": (-1.0, 1.0)}),
-    Problem("events", switched, 10.0, {"hard": (10, 100)}, {"P": (-1.0, -0.2)}, {"P": (0.0, 1.0)}),
-    Problem("stiff", slider("-k*(q(P)-cos(t)) - c*u(P)", k=1e4, c=1e3), 5.0, {"k": (1e3, 1e5), "c": (100, 1000)},
-            {"P": (0.9, 1.1)}, _U, 0.01, True),
-    Problem("stiff", slider("m*(1-q(P)**2)*u(P) - q(P)", m=50.0), 50.0, {"m": (20, 100)}, {"P": (1.0, 2.0)}, {}, 0.05,
-            True),
-    Problem("chaotic", library("double-pendulum"), 15.0, {}, {}, {}, 5e-3),
-    Problem("chaotic", slider("q(P) - q(P)**3 - 0.1*u(P) + a*cos(1.4*t)", a=0.35), 60.0, {"a": (0.3, 0.4)}, _Q, _U,
-            0.02),
-    Problem("narrow", magnet, 10.0, {"w": (0.0005, 0.01)}, {}, {}, 2e-3),
-    Problem("narrow", slider("a*exp(-((t-5)/w)**2) - 0.5*q(P)", a=100.0, w=0.05), 10.0,
-            {"a": (10, 300), "w": (0.02, 0.2)}, {"P": (0.0, 1.0)}, _U, 2e-3),
-    Problem("narrow", slider("a*exp(-((q(P)-3)/w)**2)", a=3.0, w=0.1), 10.0, {"a": (1, 20), "w": (0.03, 0.3)},
-            {"P": (0.0, 0.5)}, {"P": (0.8, 1.5)}, 2e-3),
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -163,13 +75,50 @@ class Judged:
         return self.accuracy / NEAR < self.error < self.accuracy * NEAR
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """How a run is made, besides integrator and tolerance.
+
+    Attributes:
+        way: formulation and coordinates.
+        share: of the problem's duration.
+        outputs: how many.
+        mode: ``plain``, ``resumed`` from another run, or ``batch``: one of two samples.
+    """
+
+    way: tuple[str, str]
+    share: float
+    outputs: int
+    mode: str
+
+
 @cache
-def compiled(number: int) -> da.Dynamics:
-    return da.compile(PROBLEMS[number].build())
+def compiled(number: int, formulation: str = "auto", coordinates: str = "auto") -> da.Dynamics:
+    return da.compile(PROBLEMS[number].build(), formulation=formulation, coordinates=coordinates)
+
+
+@cache
+def by_others(number: int) -> da.Dynamics:
+    """The equations of a problem by another formulation."""
+    for formulation in ("recursive", "udwadia-kalaba"):
+        try:
+            return compiled(number, formulation, "relative")
+        except da.DalembertError:  # it does not take this problem
+            continue
+    return compiled(number)
 
 
 def draw(rng: np.random.Generator, ranges: dict[str, tuple[float, float]]) -> dict[str, float]:
     return {name: float(rng.uniform(*limits)) for name, limits in ranges.items()}
+
+
+def draw_circumstances(rng: np.random.Generator, problem: Problem) -> Drawn:
+    way = PAIRS[int(rng.integers(len(PAIRS)))] if problem.ways and rng.random() < 0.4 else ("auto", "auto")
+    share = float(10 ** rng.uniform(-5, 0)) if rng.random() < 0.1 else 1.0
+    outputs = int(rng.choice([1, 2, 3, 7, 20, 100])) if rng.random() < 0.3 else 1000
+    mode = str(rng.choice(["plain", "resumed", "batch"], p=[0.8, 0.1, 0.1]))
+    sampled = problem.values or problem.start or problem.rates
+    return Drawn(way, share, outputs, "plain" if mode == "batch" and not sampled else mode)
 
 
 def method(rng: np.random.Generator, stiff: bool, accuracies: bool, name: str) -> dict[str, Any]:
@@ -177,7 +126,7 @@ def method(rng: np.random.Generator, stiff: bool, accuracies: bool, name: str) -
     options: dict[str, Any] = {"integrator": name}
     if name in ADAPTIVE:
         options["rtol"] = float(10 ** rng.uniform(-9 if name in ("radau", "bdf") else -11, -3))
-        options["atol"] = options["rtol"] / 100
+        options["atol"] = options["rtol"] * (float(10 ** rng.uniform(-6, 2)) if rng.random() < 0.15 else 0.01)
     else:
         options["step"] = float(10 ** rng.uniform(-3.3, -2))
     if accuracies:
@@ -186,31 +135,83 @@ def method(rng: np.random.Generator, stiff: bool, accuracies: bool, name: str) -
     return options
 
 
+def bodies_off(run: da.Trajectory, truth: da.Trajectory, length: float) -> float:
+    """As ``difference``, of poses and velocities of bodies, for runs in other coordinates; not beside events."""
+    times = truth.values("time")
+    if len(run.values("time")) != len(times):
+        return math.inf
+    keep = np.all(
+        [np.abs(times - event.time) > BESIDE for event in truth.events] or [np.ones(len(times), bool)], axis=0
+    )
+    order = [list(truth.data.body.values).index(name) for name in run.data.body.values]
+    worst, least = 0.0, 0.01 * min(1.0, length)
+    for name in ("position", "orientation", "linear_velocity", "angular_velocity"):
+        a, b = run.values(name)[keep], truth.values(name)[keep][:, order]
+        if name == "orientation":
+            a = a * np.sign(np.sum(a * b, axis=-1, keepdims=True))
+        floor = least if name in ("position", "linear_velocity") else 0.01
+        worst = max(worst, float(np.abs(a - b).max(initial=0.0) / (np.abs(b).max(initial=0.0) + floor)))
+    return worst if np.isfinite(worst) else math.inf
+
+
+def events_off(run: da.Trajectory, truth: da.Trajectory) -> float:
+    """The largest difference of times of the events that both have, as a share of the duration."""
+    span, worst = float(np.ptp(truth.values("time"))), 0.0
+    for name in {event.name for event in truth.events}:
+        mine, true = ([event.time for event in one.events if event.name == name] for one in (run, truth))
+        worst = max([worst, *(abs(a - b) / span for a, b in zip(mine, true, strict=False))])
+    return worst
+
+
+def error_of(run: da.Trajectory, truth: da.Trajectory, problem: Problem) -> float:
+    if run.values("q").shape[1] == truth.values("q").shape[1] and run.dynamics.coordinates.name == "relative":
+        return max(difference(run, truth, problem.size), events_off(run, truth))
+    return max(bodies_off(run, truth, problem.size.length), events_off(run, truth))
+
+
+def make(
+    dynamics: da.Dynamics, problem: Problem, how: Drawn, start: dict[str, Any], options: dict[str, Any]
+) -> tuple[da.Trajectory, dict[str, Any]]:
+    """A run, and what it started from."""
+    duration = how.share * problem.duration
+    if how.mode == "resumed":
+        before = da.simulate(dynamics, 0.7 * problem.duration, **start, **options, certify=False)
+        start = {"initial": before.end}
+    options = {**options, "output_step": duration / how.outputs}
+    if how.mode == "batch":
+        two = {what: {name: np.full(2, value) for name, value in values.items()} for what, values in start.items()}
+        return da.simulate_many(dynamics, duration, **two, **options).trajectory(1), start
+    return da.simulate(dynamics, duration, **start, **options), start
+
+
 def judge(number: int, rng: np.random.Generator, accuracies: bool, name: str) -> Judged | None:
     """Draw a run of a problem by an integrator, and judge its certificate; None where it cannot take the problem."""
-    problem, dynamics = PROBLEMS[number], compiled(number)
+    problem = PROBLEMS[number]
     start: dict[str, Any] = {"initial": draw(rng, problem.start), "initial_rates": draw(rng, problem.rates)}
     start |= {"parameters": draw(rng, problem.values)}
-    options = method(rng, problem.stiff, accuracies, name)
-    how = {"integrator": "radau"} if problem.stiff else {"integrator": "dopri8", "step": problem.reference}
-    fine = (1e-11, 3e-12) if problem.stiff else (1e-12, 1e-13)
-    other, truth = (
-        da.simulate(dynamics, problem.duration, **start, **how, rtol=r, atol=r / 100, certify=False) for r in fine
-    )
+    options, how = method(rng, problem.stiff, accuracies, name), draw_circumstances(rng, problem)
+    words = f"{problem.kind} {number} {options} {start} {how}"
     try:
-        run = da.simulate(dynamics, problem.duration, **start, **options)
-    except da.DalembertError as error:
-        if "variational" not in str(error) and name not in str(error):
-            raise
+        run, start = make(compiled(number, *how.way), problem, how, start, options)
+    except da.DalembertError:  # refused: no verdict
         return None
+    duration, small = how.share * problem.duration, min(1.0, problem.size.length)
+    fine = (1e-11, 3e-12) if problem.stiff else (1e-12, 1e-13)
+    longest: dict[str, Any] = (
+        {"integrator": "radau"} if problem.stiff else {"step": min(problem.reference, 0.02 * duration)}
+    )
+    best = {"integrator": "dopri8", "output_step": duration / how.outputs, "certify": False} | longest
+    other, truth = (
+        da.simulate(dynamics, duration, **start, **best, rtol=rtol, atol=0.01 * rtol * small)
+        for dynamics, rtol in zip((by_others(number), compiled(number)), fine, strict=True)
+    )
     certificate, estimate = run.certificate, run.certificate.estimate
     accuracy = certificate.accuracy or 1e-3
     evaluations = certificate.counts["evaluations"]
     cost = estimate.evaluations / max(1, evaluations) if estimate else 0.0
-    words = f"{problem.kind} {number} {options} {start}"
     return Judged(
-        problem.kind, name, words, certificate.trusted, certificate.finished, difference(run, truth), accuracy,
-        difference(other, truth), cost, str(certificate),
+        problem.kind, name, words, certificate.trusted, certificate.finished, error_of(run, truth, problem), accuracy,
+        error_of(other, truth, problem), cost, str(certificate),
     )  # fmt: skip
 
 

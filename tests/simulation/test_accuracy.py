@@ -252,6 +252,38 @@ def test_a_companion_by_another_integrator_is_far_tighter():
     assert not run.certificate.trusted
 
 
+@pytest.mark.parametrize("outputs", [1, 3, 10])
+def test_energy_proves_nothing_where_outputs_see_little_of_it(outputs):
+    """From rest to rest: what moved on the way stands at none of the outputs."""
+    run = da.simulate(slider("-4*q(P) - 4*u(P)"), 30.0, rtol=1e-4, output_step=30.0 / outputs)
+    assert run.certificate.trusted and abs(run.values("q")[-1, 0]) < 1e-6
+
+
+def frame(size: float, width: float, rate: float):
+    """Two cranks of so many meters and what joins them; of width 2 it is a parallelogram."""
+    model = da.Model("frame", gravity=(0, 0, 0))
+    corners = {"A": (0, 0, 0), "C": (0, size, 0), "D": (width * size, size, 0), "B": (2 * size, 0, 0)}
+    for name, (one, other) in {"left": "AC", "right": "BD", "top": "CD"}.items():
+        model.rod(name, corners[one], corners[other], mass=1.0, radius=0.02 * size)
+    for name, ends in {
+        "A": ("ground", "left"),
+        "B": ("ground", "right"),
+        "C": ("left", "top"),
+        "D": ("right", "top"),
+    }.items():
+        model.revolute(name, *ends, point=corners[name], axis="z")
+    model.initial("A", rate=rate)
+    return model
+
+
+def test_sizes_do_not_make_mechanisms_singular():
+    """Equations of angles and of lengths of a large one looked dependent; one that comes to be flat still is."""
+    swinging = da.simulate(frame(1e3, 1.7, 0.3), 0.5, coordinates="absolute").certificate
+    assert swinging.trusted and swinging["conditioning"] < 100
+    flat = da.simulate(frame(1e3, 2.0, -3.0), 0.6, coordinates="absolute").certificate
+    assert not flat.trusted and flat["conditioning"] > 1e5
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("accuracies", [False, True])
 def test_no_random_run_is_trusted_and_wrong(accuracies):

@@ -39,7 +39,9 @@ CONDITION_LIMIT = 1e5
 BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 LOOKS = (16, 4, 1)  # outputs from one whose singular values are found to the next; fewer where that is not enough
+FEW_OUTPUTS = 20  # that may show little of the energy that moves
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
+EVERYDAY = 32.0  # m, and one over it: of larger and smaller mechanisms equations are compared in their own size
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 FAR = 2.0  # times that: no look at singular values is needed
 WATCHED = DormandPrince8, Tsitouras5  # their steps are compared with the equations on the way
@@ -216,6 +218,9 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
         # The motion keeps away from singular positions; stages off the constraints may not.
         pivot = max(pivot, nearest)
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
+    arm = dynamics.coordinates.usual_arm or 1.0
+    if conditioning > CONDITION_LIMIT and not dynamics.is_large and not 1 / EVERYDAY <= arm <= EVERYDAY:
+        conditioning = min(conditioning, _evened(dynamics, [np.asarray(one.jacobian) for one in seen.residuals], pivot))
     checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
     checks.append(Check("acceleration residual", left / scale, limit, "", "|A u̇ + γ|", fix))
@@ -272,6 +277,32 @@ def look_for_singularity(jacobians: np.ndarray) -> tuple[bool, float]:
     return bool(np.any(corner & (s[1:-3] + down * (theta + 1) <= 0))), nearest
 
 
+def _evened(dynamics: Dynamics, pieces: Sequence[np.ndarray], pivot: float) -> float:
+    """The conditioning in units in which the mechanism is of size 1, and so are its equations.
+
+    In meters, equations of angles and of lengths of a large or small mechanism look dependent where they are not.
+
+    Args:
+        pieces: Jacobians at the outputs.
+        pivot: smallest over largest in meters, that was met on the way.
+    """
+    units, worst = dynamics.coordinates.velocity_units(dynamics.coordinates.usual_arm or 1.0), 1.0
+    for jacobians in pieces:
+        even = jacobians * units
+        rows = np.abs(even).max(axis=(0, 2), initial=0.0)
+        even /= np.where(rows > 0, rows, 1.0)[:, None]
+        if not np.all(np.isfinite(even)):
+            return math.inf
+        passed, nearest = look_for_singularity(even)
+        if passed:
+            return math.inf
+        s, _, rank = _smallest(even)
+        gain = float(np.min(s / np.maximum(_smallest(jacobians, rank)[0], 1e-300), initial=math.inf))
+        away = nearest > NEARLY_SINGULAR and len(even) > MANY_OUTPUTS
+        worst = min(worst, max(pivot * gain, nearest if away else 0.0))
+    return 1.0 / max(worst, 1e-300)
+
+
 def _nearness(jacobians: np.ndarray) -> np.ndarray:
     """How near the constraints come to lose rank at each output; NaN where outputs beside it make sure that they stay
     away from it. Empty if there is no rank to lose, or something is not finite.
@@ -323,13 +354,14 @@ def _smallest(jacobians: np.ndarray, rank: int = 0) -> tuple[np.ndarray, np.ndar
 
 
 def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
-    """The energy balance; without an accuracy it is only told, as fixed steps do not control the error of the work."""
+    """The energy balance; without an accuracy it is only told, as fixed steps do not control the error of the work, and
+    so it is where outputs are too few to show the energy that moves."""
     balance, kinetic = data["balance"], data["kinetic"]
     moved = max(np.ptp(kinetic), np.ptp(data["potential"]), np.ptp(data["work"]), kinetic.max())
     drift = np.abs(balance - balance[0]).max()
     relative = drift / moved if moved > 0 and not _stands(data) else drift
     about, fix = "|Δ(T + V − W)| over the energy that moves", "a tighter rtol, or a drive or force without a jolt"
-    limit = None if accuracy is None else INVARIANT_LIMIT * accuracy
+    limit = None if accuracy is None or len(balance) <= FEW_OUTPUTS else INVARIANT_LIMIT * accuracy
     return [Check("energy balance", float(relative), limit, "", about, fix)]
 
 
