@@ -79,8 +79,8 @@ class Outcome:
 
     @property
     def fewest(self) -> np.ndarray:
-        """Those without the outputs before such changes."""
-        return self._spread(FEW, self._turns)
+        """Evenly, and behind the change that is the largest share in each part of the run."""
+        return self._spread(FEW, self._turns[-PARTS:])
 
     @cached_property
     def _turns(self) -> np.ndarray:
