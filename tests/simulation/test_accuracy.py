@@ -169,6 +169,14 @@ def test_a_run_ended_by_an_event_is_judged_up_to_there():
     assert certificate.trusted and certificate.horizon == pytest.approx(np.sqrt(2 / 9.81))
 
 
+def test_an_error_that_is_large_for_a_few_outputs_alone_is_not_trusted():
+    """Of a wheel on a bump: 1.25e-8 at outputs between those at which a companion is compared, 0.5e-8 at these."""
+    model = da.library.quarter_car()
+    certificate = da.simulate(model, 2.5, rtol=1e-10, atol=1e-12, accuracy=1e-8).certificate
+    assert not certificate.trusted and certificate.error > 1.2e-8
+    assert da.simulate(model, 2.5, rtol=1e-10, atol=1e-12, accuracy=1.5e-8).certificate.trusted
+
+
 def test_companions_make_nothing_anew(monkeypatch):
     """They run the equations that are compiled, and few of them: a sixth of a run at a tight tolerance."""
     dynamics = da.compile(da.library.slider_crank())

@@ -210,11 +210,13 @@ def test_what_stands_out_at_one_output_alone_is_among_some(falls):
 def test_few_outputs_find_the_largest_change_of_each_entry_and_of_each_part():
     rng = np.random.default_rng(0)
     states = rng.normal(size=(1001, 3)) * (1.0, 1e3, 0.0)
-    few = Outcome(Result(np.arange(1001.0), states, Status.FINISHED, 1e3, states[-1], 0, 0, 0), [(0, {})]).few
+    outcome = Outcome(Result(np.arange(1001.0), states, Status.FINISHED, 1e3, states[-1], 0, 0, 0), [(0, {})])
     change = np.abs(np.diff(states, axis=0))
     shares = (change[:, :2] / change[:, :2].max(axis=0)).max(axis=1).reshape(PARTS, -1)
     wanted = {*(1 + change[:, :2].argmax(axis=0)), *(1 + shares.argmax(axis=1) + 125 * np.arange(PARTS))}
-    assert wanted <= set(few.tolist())
+    assert wanted <= set(outcome.fewest.tolist()) and wanted | {place - 1 for place in wanted} <= set(
+        outcome.few.tolist()
+    )
 
 
 def test_events_and_residuals_are_evaluated_once():

@@ -39,6 +39,7 @@ __all__ = [
 
 T = TypeVar("T")
 _WORD, _BYTE = np.dtype(np.int64), ctypes.c_char
+_NUMBERS = (float, int, np.floating, np.integer)
 _DTYPES = {
     FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
 }  # fmt: skip
@@ -138,7 +139,7 @@ class Real(Field[float]):
         return record.slot_reals.item(record.slot_of[self.name])
 
     def write(self, record: Record, value: float) -> None:
-        if not isinstance(value, float | int | np.floating | np.integer):
+        if not isinstance(value, _NUMBERS):
             raise TypeError(f"{type(record).__name__}.{self.name} must be a number, got {value!r}")
         record.slot_reals[record.slot_of[self.name]] = value
 

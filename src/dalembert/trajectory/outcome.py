@@ -71,12 +71,20 @@ class Outcome:
         before = within + length * np.arange(len(within))[:, None]
         return self._spread(SOME, before, before + 1, np.arange(PARTS * length, len(change)) + 1)
 
-    @cached_property
+    @property
     def few(self) -> np.ndarray:
-        """Fewer of them: evenly, where each entry changes most, and where any of them does, relative to its largest
-        change, in each part of the run."""
-        places = changes_most(self.result.states[: self._asked], PARTS)
-        return self._spread(FEW, places, np.maximum(places - 1, 0))
+        """Fewer of them: evenly, and on both sides of where each entry changes most, and of where any of them does,
+        relative to its largest change, in each part of the run."""
+        return self._spread(FEW, self._turns, np.maximum(self._turns - 1, 0))
+
+    @property
+    def fewest(self) -> np.ndarray:
+        """Evenly, and behind the change that is the largest share in each part of the run."""
+        return self._spread(FEW, self._turns[-PARTS:])
+
+    @cached_property
+    def _turns(self) -> np.ndarray:
+        return changes_most(self.result.states[: self._asked], PARTS)
 
     @property
     def _asked(self) -> int:

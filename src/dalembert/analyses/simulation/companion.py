@@ -42,14 +42,15 @@ LOOSER = {DormandPrince8: (1e6, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
 PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
-DEFECT = 0.1  # share of the largest defect of a step that counts as error
+DEFECT = 0.2  # share of the largest defect of a step that counts as error
 SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in one of its steps
 FEWEST_STEPS = 200
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
 # If it finds the error close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
+# Between the outputs at which the first is compared, the error may be so many times what it is there.
 TIGHTER, SHOWN, MARGIN, FINEST = 10.0, 0.9, 1.3, 2e-14
-TIGHTEST, CLOSE, CLOSE_MARGIN = 100.0, 1.1, 1.05
+TIGHTEST, CLOSE, CLOSE_MARGIN, BETWEEN = 100.0, 1.1, 1.05, 3.0
 MORE_STEPS = 20
 
 # Of methods with fixed steps: the companion's tolerance as a share of the accuracy, and its bounds.
@@ -334,9 +335,9 @@ def _estimate(run: _Run) -> Estimate:
             return replace(found, evaluations=spent)
     found = _by_tight(run.thinned(), TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
-    doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
-    if doubt and rtol / TIGHTEST >= FINEST:
-        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
+    if run.accuracy / BETWEEN < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy:
+        finer = rtol / TIGHTEST >= FINEST
+        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN) if finer else _by_tight(run, TIGHTER, MARGIN / SHOWN)
         spent += found.evaluations
     return replace(found, evaluations=spent)
 

@@ -87,7 +87,7 @@ class Seen:
         pulling = any(one.pulls for name, (one, _) in flat.constraints.items() if name in owners)
         times, states, segments = self.outcome.result.time, self.outcome.result.states, self.outcome.segments
         if not flat.contacts and not pulling:
-            at = self.outcome.some if self.dynamics.kernels.assumes else self.outcome.few
+            at = self.outcome.some if self.dynamics.kernels.assumes else self.outcome.fewest
             at = at[at < len(times)]
             times, states = times[at], states[at]
             segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
