@@ -51,6 +51,36 @@ def test_what_begins_and_ends_within_a_step_is_found(name, model, integrator):
     np.testing.assert_allclose(run.values("q"), truth.values("q"), atol=1e-3 * np.abs(truth.values("q")).max())
 
 
+def pushed(gap):
+    """A mass that 1 N pushes; at 1 m/s, after 0.5 m, an event slows it down, and ``gap`` behind it passes a mark."""
+    model = kick("1")
+    model.event("slow", "u(P) - 1", direction="rising", rates={"P": "0.5"})
+    model.event("mark", f"q(P) - {0.5 + gap!r}", direction="rising")
+    return model
+
+
+@pytest.mark.parametrize("integrator", [*INTEGRATORS, "bdf"])
+@pytest.mark.parametrize("gap", [1e-12, 1e-8, 1e-4, 1e-2])
+def test_an_event_right_behind_another_is_found(gap, integrator):
+    """What the first one does moves its value away from zero: others need not be as far from theirs."""
+    run = da.simulate(pushed(gap), 1.4, integrator=integrator)
+    assert run.certificate.trusted and [event.name for event in run.events] == ["slow", "mark"]
+    assert run.events[1].time - run.events[0].time == pytest.approx(2 * gap / (0.5 + np.sqrt(0.25 + 2 * gap)), rel=2e-3)
+
+
+@pytest.mark.parametrize("rubs", [{}, {"coefficient": 0.2}, {"coefficient": 0.2, "law": "bristle", "stiffness": 1e6}])
+def test_what_bounces_ever_faster_by_an_event_ends_the_run(rubs):
+    """Friction that stops it between two bounces does not hide that, and nothing slips through the stop."""
+    model = kick("6")
+    model.gravity = (0, 0, -9.81)
+    if rubs:
+        model.friction("rub", "P", **rubs)
+    model.event("stop", "q(P) - 1", direction="rising", rates={"P": "-0.5*u(P)"})
+    run = da.simulate(model, 5.0)
+    assert not run.certificate.trusted and "'stop' happens faster and faster" in run.certificate.message
+    assert float(run.values("q").max()) < 1 + 1e-9
+
+
 @pytest.mark.parametrize("integrator", INTEGRATORS)
 def test_a_narrow_field_turns_a_charge_round(integrator):
     bounded = da.simulate(magnet(), 10.0, integrator="dopri8", step=0.005, rtol=1e-12, atol=1e-14)

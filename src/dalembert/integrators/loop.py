@@ -68,6 +68,8 @@ PATIENCE = 12
 # A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
 # unless that is at its start, or at its end and it knew.
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
+# An event as near to zero as this where another one just happened is there too.
+ROUNDED = 1e-14
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
 
@@ -84,7 +86,8 @@ def _begin(p: Problem, m: Memory) -> int:
     """Values of the events at the start.
 
     An event that just happened is at zero, but for rounding: if its value falls from there, it may happen again soon;
-    if it rises, it sleeps until it has been below zero.
+    if it rises, it sleeps until it has been below zero. So do others that are at zero, as far as rounding shows in the
+    one that happened, unless what it did moved its value away from zero.
     """
     m.started, m.seen_at, m.switched_at = True, m.t, m.t
     _remember_sizes(m)
@@ -105,10 +108,16 @@ def _begin(p: Problem, m: Memory) -> int:
     tiny = EVENT_NUDGE * (1.0 + abs(t))
     if events_at(p, m, t + tiny, y + tiny * rate, later) != 0:
         return FAILED
-    reach = 4.0 * abs(g[happened]) + 1e-14
+    reach = ROUNDED
+    if abs(g[happened]) <= abs(later[happened] - g[happened]):
+        reach += 4.0 * abs(g[happened])
     for i in range(len(g) - p.n_branches):
-        if abs(g[i]) <= reach:
-            g[i] = -ARMED if later[i] < g[i] else 0.0
+        if abs(g[i]) > reach:
+            continue
+        if later[i] < g[i]:
+            g[i] = -ARMED
+        elif i == happened or later[i] >= 0.0:
+            g[i] = 0.0
     return GO_ON
 
 

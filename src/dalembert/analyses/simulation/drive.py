@@ -34,9 +34,10 @@ if TYPE_CHECKING:
 
 __all__ = ["WATCH_PERIOD", "Driver", "guard_spacing", "overlooked"]
 
-# A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
+# A run with more events than this, or with so many of one kind (among so many of all) within so short a time (s),
+# bounces without end.
 MOST_EVENTS = 100_000
-QUICK_EVENTS, QUICK_TIME = 4, 1e-6
+QUICK_EVENTS, QUICK_AMONG, QUICK_TIME = 4, 16, 1e-6
 # So many impacts within this share of a run are chatter.
 CHATTER_EVENTS, CHATTER_SHARE = 1000, 1e-4
 WATCH_PERIOD = 0.05
@@ -503,14 +504,10 @@ class Driver:
         self.events.append(Happening(t, name))
         if event.stop:
             return name, None
-        last = self.events[-QUICK_EVENTS:]
         contact = isinstance(event, (ContactEvent, FrictionEvent))
-        quick = (
-            not contact
-            and len(last) == QUICK_EVENTS
-            and t - last[0].time < QUICK_TIME
-            and {e.name for e in last} == {name}
-        )
+        # Others, as of friction that stops, may happen in between.
+        same = [e.time for e in self.events[-QUICK_AMONG:] if e.name == name][-QUICK_EVENTS:]
+        quick = not contact and len(same) == QUICK_EVENTS and t - same[0] < QUICK_TIME
         if quick or len(self.events) >= MOST_EVENTS:
             return None, ENDLESS.format(name=name, count=len(self.events))
         if isinstance(event, ContactEvent):
