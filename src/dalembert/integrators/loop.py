@@ -70,6 +70,8 @@ PATIENCE = 12
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
 # An event as near to zero as this where another one just happened is there too.
 ROUNDED = 1e-14
+# By so much of what adds up to it, bounds of an event within a step must be away from zero.
+BOUNDED = 1e-6
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
 
@@ -244,6 +246,55 @@ def _note_undefined(m: Memory, t: float):
 
 
 @rare
+def _learn_slopes(p: Problem, m: Memory):
+    """How what passes through zero at straight events depends on y and t; the first is no number if that has no
+    value."""
+    y, n, g, there = m.y.copy(), len(m.y), np.empty(p.n_events), np.empty(p.n_events)
+    status = events_at(p, m, m.t, y, g)
+    for j in range(n + 1):
+        t, far = m.t, 1.0 + abs(m.t if j == n else y[j])
+        if j == n:
+            t += far
+        else:
+            y[j] += far
+        status = max(status, events_at(p, m, t, y, there))
+        for i in range(p.n_straight):
+            p.slopes[i, j] = (there[i] - g[i]) / far
+        if j < n:
+            y[j] = m.y[j]
+    if status != 0:
+        p.slopes[0, 0] = math.nan
+
+
+@rare
+def _stays(p: Problem, m: Memory, D: np.ndarray, h: float, t_new: float, y_new: np.ndarray) -> bool:
+    """Whether no event can happen within a step: of straight ones the largest and the least values there are bounded by
+    the powers of θ. Then m.g becomes g at its end."""
+    n = len(y_new)
+    for i in range(p.n_events):
+        change = h * p.slopes[i, n]
+        high, low, size = max(change, 0.0), min(change, 0.0), abs(m.g[i]) + abs(change)
+        for k in range(1, D.shape[0]):
+            change = 0.0
+            for j in range(n):
+                part = p.slopes[i, j] * D[k, j]
+                change += part
+                size += abs(part)
+            high += max(change, 0.0)
+            low += min(change, 0.0)
+        if not (m.g[i] + high < -BOUNDED * size or m.g[i] + low > BOUNDED * size):
+            return False
+    g = np.empty(p.n_events)
+    if events_at(p, m, t_new, y_new, g) != 0:
+        return False
+    for i in range(p.n_events):
+        if not (g[i] < 0.0 if m.g[i] < 0.0 else g[i] > 0.0):
+            return False
+    m.g[:] = g
+    return True
+
+
+@rare
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
@@ -309,9 +360,10 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
     happened, theta, limit = -1, 1.0, s.t_new
     if p.n_events > 0:
         m.before[:] = m.g
-        happened, theta, status = _first_event(p, m, D, h, s.new)
-        if status != GO_ON:
-            return status
+        if p.n_straight == 0 or not _stays(p, m, D, h, s.t_new, s.new):
+            happened, theta, status = _first_event(p, m, D, h, s.new)
+            if status != GO_ON:
+                return status
         if happened >= 0:
             limit = t + theta * h
         rough = s.lenient and happened >= p.n_events - p.n_rough and m.shortened < MOST_SHORTENED
@@ -504,6 +556,8 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         p.choose(m.branches)  # a run that goes on
     if not m.started and (_begin(p, m) != GO_ON or (stepper.begin and stepper.begin() != GO_ON)):
         return FAILED
+    if p.n_straight > 0:
+        _learn_slopes(p, m)
     while True:
         status = _request(m, monitor, s.max_steps)
         if status == GO_ON:
@@ -517,6 +571,8 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         if branches:
             status = _keep_branches(stepper, p, m, times, status)
         if status == RESTARTED:
+            if p.n_straight > 0:
+                _learn_slopes(p, m)
             continue
         if status == REJECTED:
             m.rejected += 1

@@ -20,6 +20,7 @@ from dalembert.analyses.simulation.jolts import jolt_noted, jump_explained
 from dalembert.analyses.simulation.worker import Worker
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
+from dalembert.dynamics.make_problem import find_straight
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
@@ -164,6 +165,10 @@ class Driver:
         if isinstance(self.chosen, Dynamics) and self.chosen.flat.contacts:
             wait_for(self.context, self.chosen, self.idle)
         self.problem.spacing = guard_spacing(self.times)
+        if isinstance(self.chosen, Dynamics) and self.problem.n_events:
+            n = self.problem.n_events if find_straight(self.chosen.kernels, self.context).all() else 0
+            if n != self.problem.n_straight:
+                self.problem.set(n_straight=n, slopes=np.zeros((n, self.problem.size + 1)))
         y = x
         if self.problem.encode is None:
             self.problem.staged = self.context.inner is not None
