@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.analyses.contacts.touch import hit
 
 G = 9.81
 FLOOR = {"kind": "plane", "axis": "z"}
@@ -60,6 +61,15 @@ def test_a_bar_bounces_off_its_stop_until_it_rests(integrator, rtol):
         mine, other = run.events[which], exact.events[which]
         assert mine.name == other.name == ("stop rest" if which < 0 else "stop hit")
         assert mine.time == pytest.approx(other.time, abs=300 * rtol)
+
+
+def test_a_flight_too_short_to_see_ends_in_rest_also_without_loss():
+    """Its time is that of the flight; with restitution 1 that of all flights to come is infinite."""
+    model, guide, _ = falling()
+    model.limit("floor", guide, lower=0, restitution=1)
+    x = np.array([0.0, -1e-7, 0.0])
+    found = hit(da.compile(model), 0.0, x, {})
+    assert x[1] == 0 and found.rest == (("floor", pytest.approx(2e-7 / G, rel=1e-9)),)
 
 
 def test_two_stops_take_what_restitution_says():

@@ -15,6 +15,7 @@ import numpy as np
 from dalembert.codegen.kernel_batch import aligned_arrays, run_batch
 from dalembert.codegen.kernel_build import Build, Code
 from dalembert.codegen.layout import Field, Layout
+from dalembert.codegen.straight import straight_results
 from dalembert.codegen.tape import Tape, trace
 from dalembert.errors import CompileError, InputError
 from dalembert.native.jit import host
@@ -153,6 +154,10 @@ class Kernel:
     def places(self) -> dict[str, tuple[int, tuple[int, ...]]]:
         """Name -> where an output begins among the scalar ones, and its shape."""
         return {field.name: (field.start, field.shape) for field in self._layout_out.fields}
+
+    def straight(self, moving: int) -> np.ndarray:
+        """1 for each scalar output that the first ``moving`` inputs change along a straight line, else 0."""
+        return straight_results(self._tape, moving)
 
     @property
     def width(self) -> int:

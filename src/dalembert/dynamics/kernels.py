@@ -290,6 +290,11 @@ class KernelSet(ABC):
         """What rises through zero when an event happens."""
         return self.compile("events", {"events": self.traced.events()})
 
+    @made_once
+    def straight_events(self) -> np.ndarray:
+        """1 for each event that t, q and u change along a straight line, else 0."""
+        return self.event_kernel.straight(1 + self.nq + self.nv)
+
     tangent_kernel = made_once(traces.tangent_kernel)
 
     @made_of_blocks

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
     from dalembert.formulations.base import Variables
 
-__all__ = ["make_problem"]
+__all__ = ["find_straight", "make_problem"]
 
 # Kernels behind the native functions. index-1 and ggl are the two forms of a differential-algebraic system.
 _KERNELS = {
@@ -97,6 +97,19 @@ def make_problem(
         elif need in implicit.FUNCTIONS:
             problem.set(**{need: implicit.FUNCTIONS[need].bind(context)})
     return problem, context
+
+
+def find_straight(kernels: KernelSet, context: Context) -> np.ndarray:
+    """1 for each event that the state and t change along a straight line as long as these parameters hold, else 0.
+
+    What native code adds is none: the force that opens a closed contact or tears what sticks, and what is felt.
+    """
+    if context.n_felt + context.n_watched or kernels.variables is not None or kernels.is_large:
+        return np.zeros(context.n_events, dtype=np.int64)
+    found = kernels.straight_events.copy()
+    for switch, event in [*kernels.contacts[:, [0, 2]], *kernels.frictions[:, [0, 5]]]:
+        found[event] &= context.parameters[switch] == 0.0
+    return found
 
 
 def _take_contacts(kernels: KernelSet, context: Context) -> None:

@@ -68,6 +68,10 @@ PATIENCE = 12
 # A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
 # unless that is at its start, or at its end and it knew.
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
+# An event as near to zero as this where another one just happened is there too.
+ROUNDED = 1e-14
+# By so much of what adds up to it, bounds of an event within a step must be away from zero.
+BOUNDED = 1e-6
 # A maximum below zero between places where events are looked at is refined so many times.
 REFINEMENTS = 5
 # Events are looked for on the manifold this near to where they happen beside it, in steps, and by so many secants.
@@ -86,7 +90,8 @@ def _begin(p: Problem, m: Memory) -> int:
     """Values of the events at the start.
 
     An event that just happened is at zero, but for rounding: if its value falls from there, it may happen again soon;
-    if it rises, it sleeps until it has been below zero.
+    if it rises, it sleeps until it has been below zero. So do others that are at zero, as far as rounding shows in the
+    one that happened, unless what it did moved its value away from zero.
     """
     m.started, m.seen_at, m.switched_at = True, m.t, m.t
     _remember_sizes(m)
@@ -107,10 +112,16 @@ def _begin(p: Problem, m: Memory) -> int:
     tiny = EVENT_NUDGE * (1.0 + abs(t))
     if events_at(p, m, t + tiny, y + tiny * rate, later) != 0:
         return FAILED
-    reach = 4.0 * abs(g[happened]) + 1e-14
+    reach = ROUNDED
+    if abs(g[happened]) <= abs(later[happened] - g[happened]):
+        reach += 4.0 * abs(g[happened])
     for i in range(len(g) - p.n_branches):
-        if abs(g[i]) <= reach:
-            g[i] = -ARMED if later[i] < g[i] else 0.0
+        if abs(g[i]) > reach:
+            continue
+        if later[i] < g[i]:
+            g[i] = -ARMED
+        elif i == happened or later[i] >= 0.0:
+            g[i] = 0.0
     return GO_ON
 
 
@@ -237,6 +248,55 @@ def _note_undefined(m: Memory, t: float):
 
 
 @rare
+def _learn_slopes(p: Problem, m: Memory):
+    """How what passes through zero at straight events depends on y and t; the first is no number if that has no
+    value."""
+    y, n, g, there = m.y.copy(), len(m.y), np.empty(p.n_events), np.empty(p.n_events)
+    status = events_at(p, m, m.t, y, g)
+    for j in range(n + 1):
+        t, far = m.t, 1.0 + abs(m.t if j == n else y[j])
+        if j == n:
+            t += far
+        else:
+            y[j] += far
+        status = max(status, events_at(p, m, t, y, there))
+        for i in range(p.n_straight):
+            p.slopes[i, j] = (there[i] - g[i]) / far
+        if j < n:
+            y[j] = m.y[j]
+    if status != 0:
+        p.slopes[0, 0] = math.nan
+
+
+@rare
+def _stays(p: Problem, m: Memory, D: np.ndarray, h: float, t_new: float, y_new: np.ndarray) -> bool:
+    """Whether no event can happen within a step: of straight ones the largest and the least values there are bounded by
+    the powers of θ. Then m.g becomes g at its end."""
+    n = len(y_new)
+    for i in range(p.n_events):
+        change = h * p.slopes[i, n]
+        high, low, size = max(change, 0.0), min(change, 0.0), abs(m.g[i]) + abs(change)
+        for k in range(1, D.shape[0]):
+            change = 0.0
+            for j in range(n):
+                part = p.slopes[i, j] * D[k, j]
+                change += part
+                size += abs(part)
+            high += max(change, 0.0)
+            low += min(change, 0.0)
+        if not (m.g[i] + high < -BOUNDED * size or m.g[i] + low > BOUNDED * size):
+            return False
+    g = np.empty(p.n_events)
+    if events_at(p, m, t_new, y_new, g) != 0:
+        return False
+    for i in range(p.n_events):
+        if not (g[i] < 0.0 if m.g[i] < 0.0 else g[i] > 0.0):
+            return False
+    m.g[:] = g
+    return True
+
+
+@rare
 def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
     """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
     g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
@@ -332,9 +392,10 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
     happened, theta, limit = -1, 1.0, s.t_new
     if p.n_events > 0:
         m.before[:] = m.g
-        happened, theta, status = _first_event(p, m, D, h, s.new)
-        if status != GO_ON:
-            return status
+        if p.n_straight == 0 or not _stays(p, m, D, h, s.t_new, s.new):
+            happened, theta, status = _first_event(p, m, D, h, s.new)
+            if status != GO_ON:
+                return status
         if happened >= 0:
             limit = t + theta * h
         rough = s.lenient and happened >= p.n_events - p.n_rough and m.shortened < MOST_SHORTENED
@@ -530,6 +591,8 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         p.choose(m.branches)  # a run that goes on
     if not m.started and (_begin(p, m) != GO_ON or (stepper.begin and stepper.begin() != GO_ON)):
         return FAILED
+    if p.n_straight > 0:
+        _learn_slopes(p, m)
     while True:
         status = _request(m, monitor, s.max_steps)
         if status == GO_ON:
@@ -543,6 +606,8 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
         if branches:
             status = _keep_branches(stepper, p, m, times, status)
         if status == RESTARTED:
+            if p.n_straight > 0:
+                _learn_slopes(p, m)
             continue
         if status == REJECTED:
             m.rejected += 1

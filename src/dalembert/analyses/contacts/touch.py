@@ -142,7 +142,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
         if not new.any():
             break
         rest |= new
-        bounces[new] = left[new]
+        bounces[new] = np.where(np.isfinite(left), left, single)[new]  # what loses nothing in impacts is halted, too
         collision.halt(new & (e * collision.coming == 0.0))
     stopped = tuple(
         (c.names[k][0], float(bounces[i]))

@@ -12,9 +12,10 @@ from dalembert.trajectory.outcome import Occurrence
 
 __all__ = ["ENDLESS", "MOST_EVENTS", "OVERLOOKED", "QUICK_EVENTS", "QUICK_TIME", "Account", "jolts", "overlooked"]
 
-# A run with more events than this, or with so many of one kind within so short a time (s), bounces without end.
+# A run with more events than this, or with so many of one kind (among so many of all) within so short a time (s),
+# bounces without end.
 MOST_EVENTS = 100_000
-QUICK_EVENTS, QUICK_TIME = 4, 1e-6
+QUICK_EVENTS, QUICK_AMONG, QUICK_TIME = 4, 16, 1e-6
 
 ENDLESS = (
     "event {name!r} happens faster and faster ({count} events): what bounces comes to rest. Fix: let an event switch "
@@ -112,9 +113,10 @@ class Account:
             bounces: whether a few of one kind within no time show that; of contacts and friction they do not.
         """
         name, time = self.events[-1].name, self.events[-1].time
-        last = self.events[-QUICK_EVENTS:]
-        quick = bounces and len(last) == QUICK_EVENTS and time - last[0].time < QUICK_TIME
-        if (quick and {e.name for e in last} == {name}) or len(self.events) >= MOST_EVENTS:
+        # Others, as of friction that stops, may happen in between.
+        same = [event.time for event in self.events[-QUICK_AMONG:] if event.name == name][-QUICK_EVENTS:]
+        quick = bounces and len(same) == QUICK_EVENTS and time - same[0] < QUICK_TIME
+        if quick or len(self.events) >= MOST_EVENTS:
             return ENDLESS.format(name=name, count=len(self.events))
         return None
 

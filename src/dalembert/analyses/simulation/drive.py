@@ -106,7 +106,7 @@ class Driver:
             self.problem, self.context = chosen.problem(parameters, needs, (t, x), active)
             self.settle(self.context)
             self.made_for = chosen, self.method
-        self.handler.prepare(self.context)
+        self.handler.prepare(self.problem, self.context)
         self.problem.spacing = guard_spacing(self.times)
         y = x
         if self.problem.encode is None:

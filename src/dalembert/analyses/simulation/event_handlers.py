@@ -19,6 +19,7 @@ from dalembert.analyses.simulation.account import MOST_EVENTS, Account
 from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
 from dalembert.dynamics.make_context import renew_context
+from dalembert.dynamics.make_problem import find_straight
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
@@ -61,7 +62,7 @@ class EventHandler:
         """Give the context of the last start the parameters of now, if it does again with these."""
         return False
 
-    def prepare(self, context: Any) -> None:
+    def prepare(self, problem: Any, context: Any) -> None:
         """Whatever a new start of the method must know."""
 
     def event(self, index: int) -> tuple[str, Any]:
@@ -137,9 +138,13 @@ class MechanismHandler(EventHandler):
     def renews(self, context: Context) -> bool:
         return renew_context(self.chosen.kernels, context, self.chosen.parameters(self.account.parameters))
 
-    def prepare(self, context: Context) -> None:
+    def prepare(self, problem: Any, context: Context) -> None:
         if self.contacts is not None:
             wait_for(context, self.chosen, self.contacts.idle)
+        if problem.n_events:
+            n = problem.n_events if find_straight(self.chosen.kernels, context).all() else 0
+            if n != problem.n_straight:
+                problem.set(n_straight=n, slopes=np.zeros((n, problem.size + 1)))
 
     def event(self, index: int) -> tuple[str, Event]:
         flat = self.equations.flat
