@@ -615,3 +615,9 @@ def test_what_never_ends_is_no_file(tmp_path):
     os.mkfifo(tmp_path / "pipe.nc")
     with pytest.raises(da.DalembertError, match="not a plain file"):
         da.load(tmp_path / "pipe.nc")
+
+
+def test_steps_that_would_never_end_are_refused():
+    for integrator in ("rk4", "euler", "munthe-kaas", "moreau-jean"):
+        with pytest.raises(da.DalembertError, match=r"1e\+12 steps of 1e-12 s asked for, at most 1000000000"):
+            da.simulate(da.library.pendulum(), 1.0, integrator=integrator, step=1e-12)

@@ -20,10 +20,10 @@ from dalembert.analyses.simulation.jolts import jolt_noted, jump_explained
 from dalembert.analyses.simulation.worker import Worker
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
-from dalembert.errors import ModelError, SimulationError
+from dalembert.errors import DalembertError, ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.integrators import Status, loop
-from dalembert.integrators.base import Monitor, Result, result
+from dalembert.integrators.base import EqualSteps, Monitor, Result, result
 from dalembert.model.data import ContactEvent, FrictionEvent
 from dalembert.numerics.context import OK, Context
 from dalembert.state import State
@@ -85,6 +85,15 @@ def guard_spacing(times: np.ndarray) -> float:
     return float(times[-1] - times[0]) / outputs
 
 
+def _check_steps(method: Any, span: float) -> None:
+    """Refuse more fixed steps than a run may take, before the first one."""
+    if isinstance(method, EqualSteps) and span > method.step * method.max_steps:
+        raise DalembertError(
+            f"{span / method.step:.3g} steps of {method.step:g} s asked for, at most {method.max_steps} are taken.  "
+            f"Fix: a longer step"
+        )
+
+
 def overlooked(found: Result, spacing: float) -> list[str]:
     """What branches of formulas and the guard of steps had to do, in words."""
     notes: list[str] = []
@@ -129,6 +138,7 @@ class Driver:
     ):
         self.dynamics, self.times, self.progress, self.checkpoint = dynamics, times, progress, checkpoint
         self.method, self.fallback, self.settle = choice.method, choice.fallback, choice.settle
+        _check_steps(self.method, float(times[-1] - times[0]))
         self.parameters = dict(parameters)
         self.chosen = dynamics
         self.segments: list[tuple[int, dict[str, float]]] = [(0, dict(parameters))]
