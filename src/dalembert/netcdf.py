@@ -63,6 +63,8 @@ def read_sealed(path: str | Path, what: str = "a result", *, fix: str = "simulat
     import xarray as xr
 
     path = Path(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise DalembertError(f"{path} is not a plain file")  # a device or a pipe may never end
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -77,7 +79,7 @@ def read_sealed(path: str | Path, what: str = "a result", *, fix: str = "simulat
         )
     try:
         with h5py.File(io.BytesIO(content), "r") as file:
-            file.attrs.get("_nc3_strict")  # if that fails, h5netcdf fails again, on the screen, as it forgets the file
+            file.attrs.get("_nc3_strict")  # where this fails, h5netcdf fails once more, when it forgets the file
         return xr.load_dataset(io.BytesIO(content), engine="h5netcdf"), sealed
     except Exception as error:  # whatever a library makes of untrusted bytes
         raise DalembertError(f"{path} is not {what} (a NetCDF file): {error}") from None

@@ -40,8 +40,10 @@ class Page:
 
     def save(self, path: str | Path) -> Path:
         """Write it to a file."""
-        from dalembert.atomic import write_atomic  # not needed to show it, and ``import dalembert`` comes along here
+        # Not needed to show it, and ``import dalembert`` comes along here.
+        from dalembert.atomic import check_suffix, write_atomic
 
+        check_suffix(path, "pages are written as HTML", ".html", ".htm", error=ViewError)
         return write_atomic(path, self.html, ViewError)
 
     def __repr__(self) -> str:

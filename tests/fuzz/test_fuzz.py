@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -12,18 +13,24 @@ from typer.testing import CliRunner
 import dalembert as da
 from dalembert.analyses.assembly.assemble_given import undefined_rates
 from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation.checkpoint import Checkpoint
+from dalembert.analyses.simulation.choose_integrator import STABILIZATIONS
 from dalembert.cli.app import app
 from dalembert.constraints import CONSTRAINTS
+from dalembert.coordinates import COORDINATES
 from dalembert.expressions import parse, to_text
 from dalembert.forces import FORCES
+from dalembert.formulations import FORMULATIONS
 from dalembert.fuzz import check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
 from dalembert.fuzz.check_models import Finding, Judged, check_model
-from dalembert.fuzz.check_runs import check_run
+from dalembert.fuzz.check_runs import check_run, random_options
 from dalembert.fuzz.hostile_files import FORMATS, _changed_attribute
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
 from dalembert.fuzz.random_models import Size, loop_model
 from dalembert.fuzz.random_scenes import random_scene
+from dalembert.fuzz.ways import ANALYTICAL, OPTIONS, PAIRS, draw_way
+from dalembert.integrators import INTEGRATORS
 from dalembert.joints import JOINTS
 from dalembert.model import flatten
 from dalembert.model.document import from_document
@@ -252,3 +259,52 @@ def test_velocities_that_are_no_numbers_get_words():
 def test_an_absolute_value_of_one_is_written_and_read_again():
     formula = parse("sin(abs(abs(b)*sin(1)))")
     assert parse(to_text(formula)) == formula == parse("sin(abs(b)*sin(1))")
+
+
+def test_runs_are_drawn_with_everything_there_is():
+    """All integrators, coordinates, formulations that are not written out, ways to stay on constraints, starts."""
+    drawn = [random_options(np.random.default_rng(seed)) for seed in range(1500)]
+    seen = {name: {options.get(name) for options in drawn} - {None} for name in set().union(*drawn)}
+    assert seen["integrator"] == {"auto", *INTEGRATORS} and seen["coordinates"] == set(COORDINATES)
+    assert seen["formulation"] == {*FORMULATIONS} - {*ANALYTICAL}
+    assert seen["stabilization"] == set(STABILIZATIONS) and min(seen["start"]) < 0 < max(seen["start"])
+
+
+def test_ways_are_drawn_with_their_options():
+    """Each formulation in each of its coordinates; options that are words or flags, unless named here."""
+    assert {name for name, _ in PAIRS} == set(FORMULATIONS) and {kind for _, kind in PAIRS} == set(COORDINATES)
+    seen: set[str] = set()
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        seen |= set(draw_way(rng, *PAIRS[seed % len(PAIRS)])[0].split())
+    for name, options in OPTIONS.items():
+        assert {f"{option}={value}" for option, values in options.items() for value in values} < seen, name
+    # What is integrated is the work of runs, and a basis that is kept is one that was taken.
+    left_out = {("independent", "state"), ("independent", "keep"), ("coordinate-partitioning", "state")}
+    for name, kind in FORMULATIONS.items():
+        for field in fields(kind):  # pyright: ignore[reportArgumentType]
+            if field.type in ("str", "bool"):
+                assert (name, field.name) in left_out or field.name in OPTIONS.get(name, {}), (
+                    "a new option is not drawn"
+                )
+
+
+def test_all_files_that_are_read_are_attacked():
+    from dalembert.io import files
+
+    of_suffix = {".yaml": "yaml", ".yml": "yaml", ".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf"}
+    assert {of_suffix.get(suffix) for suffix in files.READERS} <= set(FORMATS), "a new format needs damaged files"
+
+
+def test_a_run_that_resumes_elsewhere_is_found(monkeypatch):
+    model, rates = random_scene(5)
+    options = {"integrator": "dopri8", "rtol": 1e-7, "duration": 1.0, "outputs": 50, "initial_rates": rates}
+    assert check_run(model, options).comparisons == 4
+    bring = getattr(Checkpoint, "_bring")  # noqa: B009
+
+    def elsewhere(checkpoint, run, *given):
+        bring(checkpoint, run, *given)
+        run.memory.y[0] += 1e-9
+
+    monkeypatch.setattr(Checkpoint, "_bring", elsewhere)
+    assert [finding.check for finding in check_run(model, options).findings] == ["resumed"]

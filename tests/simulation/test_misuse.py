@@ -569,3 +569,55 @@ def test_a_drive_without_a_value_is_said():
         model.append("bodies", 3)
     with pytest.raises(da.ModelError, match="a number of thousands of digits"):
         model.output("large", "9" * 5000)
+
+
+def test_a_reference_of_another_mechanism_is_refused():
+    other = da.simulate(da.library.cart_pendulum(), 0.1)
+    with pytest.raises(da.DalembertError, match="other bodies"):
+        da.compare(da.library.pendulum(), 0.1, formulations="recursive", reference=other)
+
+
+def test_pages_have_the_ending_of_pages(tmp_path):
+    with pytest.raises(da.DalembertError, match="pages are written as HTML, not csv"):
+        da.simulate(da.library.pendulum(), 0.1).live(tmp_path / "run.csv")
+
+
+def _mass() -> da.Subsystem:
+    mass = da.Subsystem("mass")
+    x, u = mass.coordinates("x"), mass.input("u")
+    mass.effective_forces({x: u - x.dd})
+    return mass
+
+
+@pytest.mark.parametrize("value", ["log(t)", "1/t", "sqrt(t - 0.5)", "exp(1000 + t)", float("nan")])
+def test_inputs_without_a_value_are_said(value):
+    with pytest.raises(da.DalembertError, match="input 'u' has no finite value at t = 0"):
+        da.simulate(_mass(), 1.0, inputs={"u": value})
+    with pytest.raises(da.DalembertError, match="has no variables"):
+        da.simulate(da.Subsystem("empty"), 1.0)
+
+
+def test_a_branch_that_is_not_taken_needs_no_value():
+    """All branches were evaluated over floats, and a root of a negative number ended the run."""
+    run = da.simulate(_mass(), 2.0, inputs={"u": "sqrt(1 - t) if t < 1 else 0"}, rtol=1e-9)
+    assert run.certificate.trusted and float(run["x"][-1]) == pytest.approx(16 / 15, abs=1e-7)
+    assert float(run["u"][-1]) == 0.0
+    model = da.Model("slide", gravity=(0, 0, 0))
+    model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", "b", point=(0, 0, 0), axis="x")
+    model.drive("P", "0 if t < 1 else (t - 1)**3.5")
+    assert da.assemble(model).joint("P")[0] == 0.0
+
+
+def test_what_never_ends_is_no_file(tmp_path):
+    import os
+
+    os.mkfifo(tmp_path / "pipe.nc")
+    with pytest.raises(da.DalembertError, match="not a plain file"):
+        da.load(tmp_path / "pipe.nc")
+
+
+def test_steps_that_would_never_end_are_refused():
+    for integrator in ("rk4", "euler", "munthe-kaas", "moreau-jean"):
+        with pytest.raises(da.DalembertError, match=r"1e\+12 steps of 1e-12 s asked for, at most 1000000000"):
+            da.simulate(da.library.pendulum(), 1.0, integrator=integrator, step=1e-12)

@@ -185,25 +185,42 @@ def _power(al: Algebra, base: Any, exponent: Any, value: Callable[[Any], Any]) -
 def _piecewise(
     al: Algebra, node: sp.Piecewise, value: Callable[[Any], Any], sign: Callable[[Any], Any] | None = None
 ) -> Any:
-    """The first branch whose condition holds; ``sign`` tells the sign of the larger side minus the smaller one."""
-    result: Any = al.constant(0)
+    """The first branch whose condition holds; ``sign`` tells the sign of the larger side minus the smaller one.
+
+    Over floats the other branches are left alone: they may have no value there.
+    """
     pairs: Any = node.args
+    if al.name == "numpy":
+        for branch, condition in pairs:
+            if condition == sp.true:
+                return value(branch)
+            a, b = _sides(al, condition, value, sign)
+            if al.less(a, b) if isinstance(condition, (sp.Lt, sp.Gt)) else not al.less(b, a):
+                return value(branch)
+        return al.constant(0)
+    result: Any = al.constant(0)
     for branch, condition in reversed(pairs):
         if condition == sp.true:
             result = value(branch)
             continue
-        if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
-            raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
-        if sign is None:
-            a, b = value(condition.lts), value(condition.gts)
-        else:
-            a, b = al.constant(0), sign(margin_of(condition))
+        a, b = _sides(al, condition, value, sign)
         if isinstance(condition, (sp.Lt, sp.Gt)):
             result = al.where(al.less(a, b), value(branch), result)
         else:
             # a ≤ b holds at equality:  not b < a
             result = al.where(al.less(b, a), result, value(branch))
     return result
+
+
+def _sides(
+    al: Algebra, condition: Any, value: Callable[[Any], Any], sign: Callable[[Any], Any] | None
+) -> tuple[Any, Any]:
+    """The smaller and the larger side that a condition asks for."""
+    if not isinstance(condition, (sp.Lt, sp.Le, sp.Gt, sp.Ge)):
+        raise ExpressionError(f"the condition {condition} must be one comparison with <, <=, > or >=")
+    if sign is None:
+        return value(condition.lts), value(condition.gts)
+    return al.constant(0), sign(margin_of(condition))
 
 
 def is_number(expression: sp.Expr) -> bool:

@@ -15,7 +15,7 @@ from dalembert.numerics.elimination import equilibrate
 from dalembert.numerics.linear import cholesky, cholesky_substitute, orthogonal_factors, pseudo_solve
 from dalembert.numerics.solver_steps import largest_residual, move_what_has_mass, null_space, undetermined
 
-__all__ = ["LagrangeMultipliers"]
+__all__ = ["SOLVERS", "LagrangeMultipliers"]
 
 # Pivots of the scaled A M⁻¹ Aᵀ below this fraction of its first: it squares the condition of A.
 REDUNDANT = 1e-12
@@ -51,7 +51,7 @@ def _schur_solver(c: Context, t: float, e: System, out: Solution) -> int:
     return OK
 
 
-_SOLVERS = {"null-space": null_space, "saddle": _saddle_solver, "inverse-mass": _schur_solver}
+SOLVERS = {"null-space": null_space, "saddle": _saddle_solver, "inverse-mass": _schur_solver}
 
 
 @dataclass(frozen=True)
@@ -76,8 +76,8 @@ class LagrangeMultipliers(BlockFormulation):
     solve: str = "null-space"
 
     def __post_init__(self) -> None:
-        if self.solve not in _SOLVERS:
-            raise DalembertError(f"{self.name}: unknown way {self.solve!r}; expected one of {', '.join(_SOLVERS)}")
+        if self.solve not in SOLVERS:
+            raise DalembertError(f"{self.name}: unknown way {self.solve!r}; expected one of {', '.join(SOLVERS)}")
 
     def chosen_solver(self) -> Native:
-        return _SOLVERS[self.solve]
+        return SOLVERS[self.solve]

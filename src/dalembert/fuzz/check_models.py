@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -10,9 +11,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from dalembert.coordinates import Generalized
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
-from dalembert.formulations import FORMULATIONS
+from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.formulations.penalty import PenaltyRows
 from dalembert.fuzz.oracle import Oracle
 from dalembert.fuzz.physical_states import (
@@ -25,7 +27,8 @@ from dalembert.fuzz.physical_states import (
 )
 from dalembert.fuzz.random_models import UNIT, Size
 from dalembert.fuzz.saddle import solve_constrained
-from dalembert.fuzz.ways import PAIRS
+from dalembert.fuzz.ways import PAIRS, draw_way
+from dalembert.io import dumps, loads
 from dalembert.model import Model
 from dalembert.spatial import Pose
 
@@ -158,14 +161,15 @@ def _checks(at: _Instant, rng: np.random.Generator, ways: int) -> Iterator[tuple
     yield "plain NumPy", lambda: _plain(at)
     yield "batch", lambda: _batch(at, rng)
     yield "cache", lambda: _again(at)
+    yield "copy", lambda: _copied(at)
     yield "Newton-Euler", lambda: _balance(at)
     yield "power", lambda: _power(at)
     yield "inverse", lambda: _inverse(at, rng)
     if at.states:
         yield "states", lambda: _state_rates(at)
     for i in rng.permutation(len(PAIRS))[:ways]:
-        formulation, coordinates = PAIRS[int(i)]
-        yield f"way {formulation} {coordinates}", partial(_way, at, formulation, coordinates)
+        name, formulation, coordinates = draw_way(rng, *PAIRS[int(i)])
+        yield f"way {name}", partial(_way, at, formulation, coordinates)
 
 
 def _plain(at: _Instant) -> float:
@@ -189,10 +193,19 @@ def _batch(at: _Instant, rng: np.random.Generator) -> float:
 
 
 def _again(at: _Instant) -> float:
-    """Derived once more, with machine code from the disk: the same bits."""
+    """Written as YAML, read and derived once more, with machine code from the disk: the same bits."""
     gc.collect()
-    anew = Dynamics(at.model.snapshot(), "lagrange-multipliers", "relative")
-    again = anew.solve(at.q, at.u, t=at.t, parameters=at.parameters)
+    return _same(at, Dynamics(loads(dumps(at.model)), "lagrange-multipliers", "relative"))
+
+
+def _copied(at: _Instant) -> float:
+    """Equations that were copied, as they are on their way to another process: the same bits."""
+    return _same(at, copy.deepcopy(at.reference))
+
+
+def _same(at: _Instant, dynamics: Dynamics) -> float:
+    """0 if these equations give the same bits, else 1."""
+    again = dynamics.solve(at.q, at.u, t=at.t, parameters=at.parameters)
     return 0.0 if all(np.array_equal(a, b) for a, b in zip(again, at.solved, strict=True)) else 1.0
 
 
@@ -253,8 +266,8 @@ def _state_rates(at: _Instant) -> float:
     return float(np.abs(at.equations.state_rates() - wanted).max() / max(np.abs(wanted).max(), 1 / at.time))
 
 
-def _way(at: _Instant, formulation: str, coordinates: str) -> float:
-    chosen: Any = FORMULATIONS[formulation]()
+def _way(at: _Instant, formulation: str | Formulation, coordinates: str | Generalized) -> float:
+    chosen: Any = FORMULATIONS[formulation]() if isinstance(formulation, str) else formulation
     if isinstance(chosen, PenaltyRows):  # Ω is in 1/s: rounding of positions times Ω² is an acceleration
         chosen = replace(cast(Any, chosen), omega=chosen.omega / at.time)
     dynamics = Dynamics(at.model, chosen, coordinates)

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
 from dalembert.analyses.saved import load
+from dalembert.analyses.simulation.choose_integrator import STABILIZATIONS
+from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.many import simulate_many
 from dalembert.analyses.simulation.simulate import simulate
 from dalembert.errors import DalembertError
+from dalembert.formulations import FORMULATIONS
 from dalembert.fuzz.check_models import Finding, Judged
 from dalembert.fuzz.random_models import UNIT, Size
+from dalembert.fuzz.ways import ANALYTICAL
 from dalembert.integrators import INTEGRATORS
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 
-__all__ = ["check_run", "difference", "random_options", "random_outputs"]
+__all__ = ["check_run", "difference", "pauses", "random_options", "random_outputs"]
 
 DURATION, OUTPUTS = 1.0, 100
 TIGHT: dict[str, Any] = {"integrator": "dopri8", "rtol": 1e-12, "step": 1e-3, "certify": False}
@@ -29,6 +35,7 @@ LEAST_SHARE, LEAST_SIZE = 0.01, 0.01  # of sizes that errors refer to, as certif
 LONGEST = 1024.0  # s
 BESIDE = 1e-3  # s from an event: there a late jump is no error
 AGREEMENT = 1e-9
+PLAIN = [name for name in FORMULATIONS if name not in ANALYTICAL]  # others take minutes to be written out
 
 
 def random_options(rng: np.random.Generator, time: float = 1.0) -> dict[str, Any]:
@@ -41,7 +48,13 @@ def random_options(rng: np.random.Generator, time: float = 1.0) -> dict[str, Any
     else:
         options["step"] = time * float(10 ** rng.uniform(-3.5, -2.3))
     if rng.random() < 0.4:
-        options["coordinates"] = str(rng.choice(["relative", "absolute", "natural"]))
+        options["coordinates"] = str(rng.choice(["relative", "absolute", "natural", "generalized"]))
+    if rng.random() < 0.25:
+        options["formulation"] = str(rng.choice(PLAIN))
+    if rng.random() < 0.15:
+        options["stabilization"] = str(rng.choice(STABILIZATIONS))
+    if rng.random() < 0.2:
+        options["start"] = time * float(rng.uniform(-2, 5))
     return options
 
 
@@ -95,6 +108,7 @@ def check_run(model: Model, options: Mapping[str, Any], size: Size = UNIT) -> Ju
         judged.skipped = "not trusted"
     with TemporaryDirectory() as folder:
         _again(run, Path(folder) / "run.nc", judged)
+        _resumed(model, run, more, duration, Path(folder) / "run.checkpoint", judged)
     _together(model, run, more, size, duration, judged)
     return judged
 
@@ -130,6 +144,44 @@ def _again(run: Trajectory, path: Path, judged: Judged) -> None:
     same = all(np.array_equal(run.values(name), again.values(name), equal_nan=True) for name in ("time", "q", "u"))
     if not (same and again.certificate == run.certificate):
         judged.findings.append(Finding("file", "a run that was saved and loaded is another one"))
+
+
+def _resumed(
+    model: Model, run: Trajectory, options: Mapping[str, Any], duration: float, path: Path, judged: Judged
+) -> None:
+    """Stopped on its way and taken up again, a run comes to the same bits."""
+    given: dict[str, Any] = {**options, "certify": False, "checkpoint": path}
+
+    def stop(_: float) -> None:
+        if path.exists():
+            raise KeyboardInterrupt
+
+    with pauses(int(run.certificate.counts.get("steps", 0)) // 8 + 1):
+        try:
+            simulate(model, duration, **given, checkpoint_interval=0.0, progress=stop)
+        except DalembertError:
+            return  # methods that nothing can be written of refuse
+    if not path.exists():
+        return
+    again = simulate(model, duration, **given, checkpoint_interval=1e9)
+    judged.comparisons += 1
+    for name in ("time", "q", "u"):
+        if not np.array_equal(run.values(name), again.values(name), equal_nan=True):
+            judged.findings.append(Finding("resumed", f"{name} of a run that was taken up again is another one"))
+            return
+
+
+@contextmanager
+def pauses(steps: int) -> Generator[None]:
+    """Runs that pause after so many steps, however fast the machine is."""
+    advance: Any = getattr(Driver, "_advance")  # noqa: B009
+
+    def paused(driver: Any) -> Any:
+        driver.monitor.pause_at = driver.memory.steps + driver.memory.rejected + steps
+        return advance(driver)
+
+    with mock.patch.object(Driver, "_advance", paused):
+        yield
 
 
 def _together(

@@ -7,13 +7,12 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
 from dalembert import library
-from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.simulate import simulate
+from dalembert.fuzz.check_runs import pauses
 from dalembert.fuzz.random_mechanisms import random_model
 from dalembert.io import dumps
 from dalembert.model import Model
@@ -163,13 +162,7 @@ def checkpoint_bytes(number: int) -> bytes:
             if path.exists():
                 raise KeyboardInterrupt
 
-        advance: Any = getattr(Driver, "_advance")  # noqa: B009
-
-        def paused(driver: Any) -> Any:
-            driver.monitor.pause_at = driver.memory.steps + driver.memory.rejected + STEPS
-            return advance(driver)
-
-        with mock.patch.object(Driver, "_advance", paused):  # however fast the machine is
+        with pauses(STEPS):
             resume(number, path, stop)
         return path.read_bytes()
 

@@ -250,6 +250,16 @@ class CompiledSystem:
         values += [evaluate(CASADI, x, values_by_name(symbols), traced.chosen) for x in switches]
         return self._compiled("events", ("t", "y", "p"), {"g": CASADI.to_sx(np.array(values, dtype=object))})
 
+    def input_values(self, t: float) -> list[float]:
+        """All inputs at one time; those that are left out are zero, and no number where a formula has no value."""
+        found: list[float] = []
+        for key in self.equations.inputs:
+            try:
+                found.append(float(evaluate(NUMPY, self.inputs.get(key, sp.S.Zero), lambda _: float(t))))
+            except (ArithmeticError, ValueError):
+                found.append(np.nan)
+        return found
+
     def carry_out(
         self, name: str, t: float, y: np.ndarray, parameters: Mapping[str, float]
     ) -> tuple[dict[str, float], str | None]:
@@ -261,8 +271,7 @@ class CompiledSystem:
         event, eq = self.events[name], self.equations
         vector = self.parameters(parameters)
         known = {TIME.name: t, **dict(zip(self.state, y, strict=True)), **dict(zip(eq.parameters, vector, strict=True))}
-        for key in eq.inputs:
-            known[key] = float(evaluate(NUMPY, self.inputs.get(key, sp.S.Zero), lambda _: t))
+        known |= dict(zip(eq.inputs, self.input_values(t), strict=True))
         found = new_values(event, known)
         after = {**parameters, **{key: value for key, value in found.items() if key in eq.parameters}}
         moved = {key: value for key, value in found.items() if key in self.state}

@@ -273,6 +273,8 @@ def compare(
     best = Dynamics(model)
     options.choice(best)  # bad options fail before anything runs
     options = replace(options, initial=options.state(best), initial_rates=None)
+    if reference is not None and list(reference.dynamics.flat.bodies) != list(best.flat.bodies):
+        raise DalembertError(f"the reference is a run of a mechanism with other bodies: {reference!r}")
     total = len(pairs) + (reference is None)
     if reference is None:
         if progress is not None:

@@ -14,9 +14,9 @@ from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.analyses.simulation.watched_loop import WatchedLoop
 from dalembert.dynamics import Dynamics
-from dalembert.errors import SimulationError
+from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators import Status
-from dalembert.integrators.base import result
+from dalembert.integrators.base import EqualSteps, result
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Outcome
 
@@ -56,6 +56,15 @@ def guard_spacing(times: np.ndarray) -> float:
     return float(times[-1] - times[0]) / outputs
 
 
+def _check_steps(method: Any, span: float) -> None:
+    """Refuse more fixed steps than a run may take, before the first one."""
+    if isinstance(method, EqualSteps) and span > method.step * method.max_steps:
+        raise DalembertError(
+            f"{span / method.step:.3g} steps of {method.step:g} s asked for, at most {method.max_steps} are taken.  "
+            f"Fix: a longer step"
+        )
+
+
 class Driver:
     """One run through all output times.
 
@@ -89,6 +98,7 @@ class Driver:
         self.dynamics, self.times, self.checkpoint = dynamics, times, checkpoint
         self.method, self.fallback, self.settle = choice.method, choice.fallback, choice.settle
         first, last = float(times[0]), float(times[-1])
+        _check_steps(self.method, last - first)
         self.account = Account(dict(parameters))
         self.handler = choice.handler(dynamics, self.account, (first, last))
         self.loop = WatchedLoop((first, last), progress, None if checkpoint is None else checkpoint.due)

@@ -19,7 +19,7 @@ from dalembert.state import State, state_of
 
 __all__ = ["Samples", "read_samples"]
 
-OPEN = 1e-8  # how far given states may violate the constraints (m, rad, and their rates)
+OPEN = 1e-8  # how far given states may violate the constraints, relative to the mechanism and its motion
 
 
 @dataclass(frozen=True)
@@ -166,12 +166,16 @@ def _given(
     q = _normalized(dynamics, q, table)
     if dynamics.rows:
         seen = dynamics.kernels.constraint_kernel(time, q, u, table)
-        residual = np.abs(np.concatenate([seen.position, seen.velocity], axis=1)).max(axis=1)
+        even, holonomic = dynamics.even, seen.position.shape[1]
+        position = np.abs(seen.position * even.rows[:holonomic]).max(axis=1, initial=0.0) / even.size(q)
+        speed = 1.0 + np.abs(u / even.velocities).max(axis=1, initial=0.0)
+        velocity = np.abs(seen.velocity * even.rows).max(axis=1, initial=0.0) / speed
+        residual = np.maximum(position, velocity)
         bad = np.flatnonzero(~(residual <= OPEN))
         if len(bad):
             raise DalembertError(
                 f"the states of {len(bad)} samples violate the constraints, e.g. sample {bad[0]} by "
-                f"{residual[bad[0]]:.3g}.  Fix: give initial= and initial_rates=, which are assembled"
+                f"{residual[bad[0]]:.3g} of the motion.  Fix: give initial= and initial_rates=, which are assembled"
             )
     return Samples(np.hstack([q, u]), given, table)
 

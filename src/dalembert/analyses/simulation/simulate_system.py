@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
 from dalembert.analyses.simulation.certify import CONDITION_LIMIT, MOST_NAMED, REMARKS, ending_words
 from dalembert.analyses.simulation.certify_events import undefined_checks
 from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
@@ -17,7 +16,6 @@ from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
 from dalembert.errors import DalembertError, SimulationError
-from dalembert.expressions import evaluate
 from dalembert.modular import Subsystem
 from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.modular.system_branches import branches_as_written
@@ -53,6 +51,12 @@ def simulate_system(
     events, pull = subsystem.events(), _pull(subsystem.name, options)
     system = CompiledSystem(subsystem.equations(), inputs, initial, events, pull, chooses=True).kept()
     system = system if way == "modular" else system.at_once()
+    if not system.state:
+        raise DalembertError(f"subsystem {subsystem.name!r} has no variables.  Fix: e.g. subsystem.coordinates('x')")
+    for name, value in zip(system.equations.inputs, system.input_values(options.first), strict=True):
+        if not np.isfinite(value):
+            said = f"subsystem {subsystem.name!r}: input {name!r} has no finite value at t = {options.first:g} s"
+            raise DalembertError(f"{said}.  Fix: inputs={{{name!r}: 'sin(t)'}}")
     vector = system.parameters(parameters)
     y = system.start(options.first, initial, vector)
     choice = _choice(system, options)
@@ -127,10 +131,7 @@ def _recorded(system: CompiledSystem, outcome: Outcome, driver: Driver) -> tuple
         mine = np.ascontiguousarray(result.states[part])
         solve_tops(driver.context, result.time[part].copy(), mine, tops[part], residual[part])
     names = list(system.equations.inputs)
-    values = np.zeros((len(result.time), len(names)))
-    for j, name in enumerate(names):
-        if name in system.inputs:
-            values[:, j] = [evaluate(NUMPY, system.inputs[name], lambda _, t=t: t) for t in result.time]
+    values = np.array([system.input_values(t) for t in result.time]).reshape(len(result.time), len(names))
     data = Recorded(
         result.time,
         {"states": result.states, "tops": tops, "inputs": values},

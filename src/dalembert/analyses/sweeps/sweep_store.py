@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.atomic import atomic_file, make_folder, write_atomic
+from dalembert.atomic import make_folder, write_atomic
 from dalembert.errors import DalembertError
+from dalembert.netcdf import read_sealed, write_sealed
 
 __all__ = ["Block", "Store"]
 
@@ -62,23 +63,21 @@ class Store:
 
     def read(self, first: int, count: int) -> Block | None:
         """A block that was written; None if it is missing or cannot be read."""
-        import xarray as xr
-
         file = self._file(first)
         if not file.exists():
             return None
         try:
-            data = xr.load_dataset(file, engine="h5netcdf")
+            data, _ = read_sealed(file)
             failed = {int(i): str(text) for i, text in json.loads(data.attrs["failed"]).items()}
             arrays = {name[2:]: np.asarray(data[name]) for name in map(str, data) if name.startswith("v_")}
             for name in [name for name in arrays if f"i_{name}" in data]:
                 arrays[name] = arrays[name] + 1j * np.asarray(data[f"i_{name}"])
             names: dict[str, str] = json.loads(data.attrs["names"])
-        except (OSError, ValueError, KeyError):
+            block = Block({str(names[key]): array for key, array in arrays.items()}, failed)
+        except (AttributeError, DalembertError, KeyError, TypeError, ValueError):
             return None
-        if any(len(array) != count for array in arrays.values()):
-            return None
-        return Block({names[key]: array for key, array in arrays.items()}, failed)
+        fits = all(array.shape[:1] == (count,) and array.dtype.kind in "biufc" for array in arrays.values())
+        return block if fits else None
 
     def write(self, first: int, block: Block) -> None:
         """A file for a block, whole or not at all."""
@@ -92,5 +91,4 @@ class Store:
             if np.iscomplexobj(array):
                 variables[f"i_{key}"] = (dims, np.imag(array))
         attrs = {"failed": json.dumps(block.failed), "names": json.dumps(names)}
-        with atomic_file(self._file(first)) as part:
-            xr.Dataset(variables, attrs=attrs).to_netcdf(part, engine="h5netcdf")
+        write_sealed(self._file(first), xr.Dataset(variables, attrs=attrs))
