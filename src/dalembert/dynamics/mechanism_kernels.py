@@ -20,7 +20,7 @@ from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import made_once
 from dalembert.equations import Equations, Level, Row
-from dalembert.equations.touches import touches
+from dalembert.equations.touches import gaps, slips, touches
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
@@ -113,12 +113,12 @@ class MechanismKernels(KernelSet):
     @made_once
     def gap_kernel(self) -> Kernel:
         """All gaps."""
-        return self.compile("gaps", {"gaps": CASADI.array(self.equations().gaps())})
+        return self.compile("gaps", {"gaps": CASADI.array(gaps(self.equations()))})
 
     @made_once
     def slip_kernel(self) -> Kernel:
         """The velocities of all friction, in each of its directions."""
-        return self.compile("slips", {"slips": CASADI.array(self.equations().slips())})
+        return self.compile("slips", {"slips": CASADI.array(slips(self.equations()))})
 
     @property
     def friction_gaps(self) -> list[int | None]:
@@ -167,7 +167,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def yielding(self) -> int:
         """Rows that the recursive formulation adds for armatures of cut joints."""
-        return len(self.traced.rotor_rows()[1]) if self.evaluation == "eliminated" else 0
+        return len(self.traced.cut_rotors.rows()[1]) if self.evaluation == "eliminated" else 0
 
     # Bodies and joints
 

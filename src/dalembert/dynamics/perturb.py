@@ -18,6 +18,7 @@ from dalembert.codegen import compile_function
 from dalembert.codegen.lookup import calls_tables
 from dalembert.dynamics.traces import friction_forces, tangent_outputs
 from dalembert.elements import Load
+from dalembert.equations.feedback import feedback
 from dalembert.values import TUPLE
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ class Perturbations:
 
     def _felt_in(self, equations: Equations) -> ca.SX:
         flat, after = self.kernels.flat, (self._du[1], self._multipliers[1])
-        found = CASADI.to_sx(equations.felt({**flat.felt, **flat.watched}, *after))
+        found = CASADI.to_sx(feedback(equations, {**flat.felt, **flat.watched}, *after))
         return ca.vertcat(friction_forces(self.kernels, equations, *after), found)
 
     def _felt_by_force(self, joint: str | None, force: str | None, component: int) -> dict[str, ca.SX]:

@@ -94,7 +94,7 @@ class Recursive(Formulation):
         free = e.free_acceleration()
         if not e.rows:
             return {"acceleration": free}
-        B, beta, yielding = e.rotor_rows()
+        B, beta, yielding = e.cut_rotors.rows()
         A = np.concatenate([e.jacobian, B])
         Y = e.responses(A)
         compliance = A @ Y

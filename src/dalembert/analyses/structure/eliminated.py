@@ -142,7 +142,7 @@ def eliminate(
             f"eliminate: expected q of length {dynamics.nq} and u of length {dynamics.nv}, got {q.shape} and {u.shape}"
         )
     e = Equations(tree, t, q, u)
-    if not isinstance(tree, TreeKinematics) or e.cut_rotors:
+    if not isinstance(tree, TreeKinematics) or e.cut_rotors.armatures:
         raise DalembertError("eliminate: armatures on joints that close loops are not eliminated joint by joint")
     work = _Pass(e, tree)
     felt = work.inward()
