@@ -55,7 +55,7 @@ def make_problem(
         )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
-    known = {"rhs", "retract", "jacobian", *(() if len(kernels.felt[0]) else ("impulses",))}
+    known = {"rhs", "retract", "jacobian", *(() if len(kernels.feedback[0]) else ("impulses",))}
     if kernels.assumes and set(needs) - known:
         what = "friction is" if len(kernels.frictions) else "what forces feel of reactions and accelerations is"
         raise ModelError(
@@ -197,7 +197,7 @@ def _problem_in_variables(
     active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
-    if kernels.assumes or len(kernels.felt[1]):
+    if kernels.assumes or len(kernels.feedback[1]):
         raise ModelError(
             f"formulation {kernels.formulation.name!r} integrates {variables.what} and knows neither accelerations nor "
             f"reactions where formulas name them.  Fix: formulation='lagrange-multipliers', or 'recursive'"

@@ -127,11 +127,11 @@ class MechanismKernels(KernelSet):
         return [place.get(self.flat.constraints[name][0].touches) for name in self.flat.frictions]
 
     @cached_property
-    def felt(self) -> tuple[np.ndarray, np.ndarray]:
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the parameters that hold accelerations and reactions: those of forces, and those of outputs."""
         place = self.parameter_names.index
-        felt, watched = ([place(name) for name in names] for names in (self.flat.felt, self.flat.watched))
-        return np.array(felt, dtype=np.int64), np.array(watched, dtype=np.int64)
+        feedback, watched = ([place(name) for name in names] for names in (self.flat.feedback, self.flat.watched))
+        return np.array(feedback, dtype=np.int64), np.array(watched, dtype=np.int64)
 
     friction_kernel = made_once(traces.friction_kernel)
     friction_slopes_kernel = made_once(traces.friction_slopes_kernel)

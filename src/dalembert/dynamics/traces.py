@@ -10,7 +10,7 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.equations import Equations
-from dalembert.equations.feedback import feedback
+from dalembert.equations.feedback import feedback_values
 from dalembert.equations.touches import friction_sizes
 
 if TYPE_CHECKING:
@@ -94,15 +94,18 @@ def friction_kernel(kernels: MechanismKernels) -> Kernel:
     accelerations and reactions."""
     more, equations = _after(kernels)
     after = (more["du"][1], more["multipliers"][1])
-    outputs = {"sizes": friction_sizes(equations, *after), "felt": feedback(equations, kernels.flat.felt, *after)}
+    outputs = {
+        "sizes": friction_sizes(equations, *after),
+        "feedback": feedback_values(equations, kernels.flat.feedback, *after),
+    }
     return kernels.compile("friction", outputs, **more)
 
 
 def watched_kernel(kernels: MechanismKernels) -> Kernel:
     """Accelerations and reactions that only outputs and events name."""
     more, equations = _after(kernels)
-    found = feedback(equations, kernels.flat.watched, more["du"][1], more["multipliers"][1])
-    return kernels.compile("watched", {"felt": found}, **more)
+    found = feedback_values(equations, kernels.flat.watched, more["du"][1], more["multipliers"][1])
+    return kernels.compile("watched", {"feedback": found}, **more)
 
 
 def friction_slopes_kernel(kernels: MechanismKernels) -> Kernel:
@@ -156,12 +159,12 @@ def friction_forces(kernels: MechanismKernels, equations: Equations, du: Any, mu
 
 
 def assumed(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> tuple[ca.SX, ca.SX]:
-    """x, the parameters that hold forces of friction and what is felt; and h, what u̇ and λ make of them."""
+    """x, the parameters that hold forces of friction and what is fed back; and h, what u̇ and λ make of them."""
     p: Any = kernels.symbols["p"][0]
     after = (du[1], multipliers[1])
-    felt = CASADI.to_sx(feedback(equations, kernels.flat.felt, *after))
-    places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.felt[0])]
-    return p[places], ca.vertcat(friction_forces(kernels, equations, *after), felt)
+    found = CASADI.to_sx(feedback_values(equations, kernels.flat.feedback, *after))
+    places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.feedback[0])]
+    return p[places], ca.vertcat(friction_forces(kernels, equations, *after), found)
 
 
 def _matrix(kernels: KernelSet, values: np.ndarray) -> ca.SX:

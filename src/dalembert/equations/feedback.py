@@ -12,10 +12,12 @@ from dalembert.equations.mechanism_equations import Equations, Reactions
 from dalembert.expressions import Reference
 from dalembert.expressions.symbols import COMPONENTS, JOINT_ACCELERATION, REACTION, TORQUE
 
-__all__ = ["feedback"]
+__all__ = ["feedback_values"]
 
 
-def feedback(e: Equations, names: Mapping[str, Reference], du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+def feedback_values(
+    e: Equations, names: Mapping[str, Reference], du: np.ndarray, multipliers: np.ndarray
+) -> np.ndarray:
     """Accelerations and reactions that formulas name."""
     reactions = Reactions(e, du, multipliers)
     moved = moving(e.tree, e.t, e.q, e.u, du, e.tree.states(e.q, e.u, du))

@@ -14,7 +14,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.dynamics.perturb import Perturbations, Point
 from dalembert.errors import DalembertError, ExpressionError
 from dalembert.expressions import parse, reference, references
-from dalembert.expressions.symbols import FELT_QUANTITIES, JOINT_QUANTITIES, STATE, TIME, parameters_of
+from dalembert.expressions.symbols import FEEDBACK_QUANTITIES, JOINT_QUANTITIES, STATE, TIME, parameters_of
 from dalembert.values import TUPLE
 
 __all__ = ["Port", "find_inputs", "find_outputs"]
@@ -58,14 +58,14 @@ class Port:
             return (-T["A"][perturb.kernels.rows.of([self.name])[self.index]], *none)
         return (-perturb.unit_force(self.name, self.index, at), *none)
 
-    def felt(self, perturb: Perturbations, at: Point) -> np.ndarray:
+    def feedback(self, perturb: Perturbations, at: Point) -> np.ndarray:
         """What one unit of it adds to the accelerations and reactions that formulas name, at the same u̇ and λ."""
         if self.kind == "parameter":
-            return perturb.felt((self.name,), at)["h_p"][:, 0]
+            return perturb.feedback((self.name,), at)["h_p"][:, 0]
         if self.kind == "constraint":
-            return perturb.felt((), at)["h_m"][:, perturb.kernels.rows.of([self.name])[self.index]]
+            return perturb.feedback((), at)["h_m"][:, perturb.kernels.rows.of([self.name])[self.index]]
         joint, force = (self.name, None) if self.kind == "joint" else (None, self.name)
-        return perturb.felt_by_force(joint, force, self.index, at)
+        return perturb.feedback_by_force(joint, force, self.index, at)
 
 
 def find_inputs(dynamics: Dynamics, names: Sequence[str], release: Sequence[str]) -> list[Port]:
@@ -168,7 +168,7 @@ def _formula(dynamics: Dynamics, text: str) -> sp.Expr:
     formula = flat.settled(formula)
     unknown = [symbol.name for symbol in parameters_of(formula) if symbol.name not in flat.parameters]
     for ref in references(formula):
-        if ref.quantity in FELT_QUANTITIES:
+        if ref.quantity in FEEDBACK_QUANTITIES:
             continue
         known_to = flat.joints if ref.quantity in JOINT_QUANTITIES else {**flat.bodies, **flat.points, **flat.forces}
         if ref.quantity != STATE and ref.element not in known_to:
@@ -176,8 +176,8 @@ def _formula(dynamics: Dynamics, text: str) -> sp.Expr:
     if unknown:
         known = ", ".join([*flat.outputs, *flat.joints, *flat.bodies, *flat.parameters])
         raise DalembertError(f"outputs: {text!r}: unknown {unknown[0]!r}; the model has {known}")
-    felt = [ref.text for ref in references(formula) if ref.quantity in FELT_QUANTITIES]
-    unheard = [text for text in felt if text not in flat.parameters]
+    feedback = [ref.text for ref in references(formula) if ref.quantity in FEEDBACK_QUANTITIES]
+    unheard = [text for text in feedback if text not in flat.parameters]
     if unheard:
         raise DalembertError(
             f"outputs: no formula of the model names {unheard[0]!r}, so nothing follows it.  "
