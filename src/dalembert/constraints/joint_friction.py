@@ -149,8 +149,8 @@ class Friction(Rubbing):
         if self.coefficient == 0 and self.static is None:
             return sp.Integer(0) if bearing.ways == 1 else None
 
-        def felt(component: str) -> sp.Expr:
+        def load(component: str) -> sp.Expr:
             return reference(REACTION, self.joint, COMPONENTS.index(component))
 
         radius, length = (1 if size is None else size for size in (self.radius, self.length))
-        return bearing.formula(felt, radius, None if self.length is None else length)
+        return bearing.formula(load, radius, None if self.length is None else length)

@@ -18,7 +18,7 @@ from dalembert.expressions import STATE, TIME, Reference, evaluate, parameter
 from dalembert.expressions.symbols import (
     BEND_QUANTITY,
     DEFLECTION_QUANTITY,
-    FELT_QUANTITIES,
+    FEEDBACK_QUANTITIES,
     LINE_QUANTITIES,
     ROTATION_QUANTITIES,
     TURN_QUANTITIES,
@@ -194,7 +194,7 @@ class TreeMotion(FormulaMotion):
         return self.tree.mechanism.chosen
 
     def _quantity(self, ref: Reference) -> Any:
-        if ref.quantity in FELT_QUANTITIES:
+        if ref.quantity in FEEDBACK_QUANTITIES:
             return self.parameter(parameter(ref.text))
         if ref.quantity not in (BEND_QUANTITY, "switch", DEFLECTION_QUANTITY):
             return super()._quantity(ref)

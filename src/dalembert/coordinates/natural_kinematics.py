@@ -264,16 +264,16 @@ class NaturalKinematics(PlainKinematics):
     def _onto_features(
         self,
         forces: list[tuple[np.ndarray, np.ndarray]],
-        felt: dict[tuple[int, int], np.ndarray] | None = None,
+        on_features: dict[tuple[int, int], np.ndarray] | None = None,
         directions: list[list[np.ndarray]] | None = None,
     ) -> np.ndarray:
         """Forces on (R, p) of the clusters as forces on the coordinates, from the last cluster to the first.
 
         Args:
-            felt: forces that features feel from some clusters beforehand; completed on the way.
+            on_features: forces that features feel from some clusters beforehand; completed on the way.
             directions: in the world, if forces on the ground are wanted too.
         """
-        forces, felt = list(forces), {} if felt is None else felt
+        forces, on_features = list(forces), {} if on_features is None else on_features
         Q = self.al.zeros(self.coordinates.nv)
         for i in reversed(range(1, len(self.clusters))):
             origin, *others = self.clusters[i].basis
@@ -287,13 +287,13 @@ class NaturalKinematics(PlainKinematics):
                 if directions is not None:
                     H[turn[0]] = H[turn[0]] + cross(directions[i][turn[1]], F)
             for k, force in zip(others, H, strict=True):
-                _add(felt, (i, k), force)
+                _add(on_features, (i, k), force)
                 if self.features[k].is_point:
                     F_p = F_p - force
-            _add(felt, (i, origin), F_p)
+            _add(on_features, (i, origin), F_p)
             for k in [*self.clusters[i].basis, *self.clusters[i].fits]:
                 feature = self.features[k]
-                force, home = felt.get((i, k)), feature.home
+                force, home = on_features.get((i, k)), feature.home
                 assert home is not None
                 if force is None:
                     continue
@@ -354,30 +354,30 @@ class NaturalKinematics(PlainKinematics):
         needed = self._needed(states, wrenches)
         given = [(part[:9].reshape(3, 3), part[9:]) for part in forces.reshape(-1, 12)]
         needed = [(R - G, p - g) for (R, p), (G, g) in zip(needed, given, strict=True)]
-        felt: dict[tuple[int, int], np.ndarray] = {}
+        on_features: dict[tuple[int, int], np.ndarray] = {}
         rest = iter(multipliers)
         for i, cluster in enumerate(self.clusters):
             for m, n in cluster.pairs:
                 weight, d = next(rest) / self._scale(i, m, n), directions[i]
                 for k, force in ((cluster.basis[1 + m], -weight * d[n]), (cluster.basis[1 + n], -weight * d[m])):
-                    _add(felt, (i, k), force)
+                    _add(on_features, (i, k), force)
                     if self.features[k].is_point:
-                        _add(felt, (i, cluster.basis[0]), -force)
+                        _add(on_features, (i, cluster.basis[0]), -force)
             for k in cluster.fits:
                 R, p = needed[i]
                 if self.features[k].is_point:
                     force = self.al.array([next(rest) for _ in range(3)])
-                    _add(felt, (i, k), -force)
+                    _add(on_features, (i, k), -force)
                     needed[i] = (R + np.outer(force, self.local[k][i]), p + force)
                 else:
                     a = sum((next(rest) * a for a in self._across[k, i]), self.al.zeros(3))
-                    _add(felt, (i, k), -(poses[i][0] @ a))
+                    _add(on_features, (i, k), -(poses[i][0] @ a))
                     needed[i] = (R - np.outer(self._value(k, q, poses), a), p)
-        self._onto_features(needed, felt, directions)
-        return self._through_joints(felt, q, poses)
+        self._onto_features(needed, on_features, directions)
+        return self._through_joints(on_features, q, poses)
 
     def _through_joints(
-        self, felt: dict[tuple[int, int], np.ndarray], q: np.ndarray, poses: Any
+        self, on_features: dict[tuple[int, int], np.ndarray], q: np.ndarray, poses: Any
     ) -> dict[str, tuple[np.ndarray, np.ndarray]]:
         """Forces on a feature, split among the joints that share it: unique unless they form a loop, then the least."""
         found: dict[str, tuple[np.ndarray, np.ndarray]] = {}
@@ -388,7 +388,9 @@ class NaturalKinematics(PlainKinematics):
             share = self.coordinates.shares(feature)
             x = self._value(k, q, poses)
             for name, weights in zip(feature.joints, share, strict=True):
-                terms = (w * felt[i, k] for w, i in zip(weights, nodes, strict=True) if w and (i, k) in felt)
+                terms = (
+                    w * on_features[i, k] for w, i in zip(weights, nodes, strict=True) if w and (i, k) in on_features
+                )
                 force = sum(terms, self.al.zeros(3))
                 n, f = found.get(name, (self.al.zeros(3), self.al.zeros(3)))
                 found[name] = (n, f + force) if feature.is_point else (n + cross(x, force), f)

@@ -144,7 +144,7 @@ def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
         )
     model.validate()
     flat = flatten(model)
-    flat.refuse_felt("derive", outputs=False)
+    flat.refuse_feedback("derive", outputs=False)
     flat.refuse_fmus()
     _name_gravity(flat)
     return GeneralizedCoordinates(flat, given if isinstance(given, Generalized) else None)

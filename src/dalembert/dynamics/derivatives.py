@@ -189,7 +189,7 @@ def _forward(kernels: MechanismKernels, equations: Equations) -> Kernel:
 
 
 def _has_forces(kernels: MechanismKernels, equations: Equations) -> bool:
-    return bool(kernels.flat.forces or equations.cut_rotors)
+    return bool(kernels.flat.forces or equations.cut_rotors.armatures)
 
 
 def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tuple[ca.SX, Load]:
@@ -200,7 +200,7 @@ def _load(kernels: MechanismKernels, equations: Equations, du: np.ndarray) -> tu
     al, tree = CASADI, equations.tree
     wrenches, Q = equations.applied()
     Q = Q + tree.generalized_forces(equations.states, wrenches)
-    column = al.to_sx(Q - equations.cut_rotor_forces(du))
+    column = al.to_sx(Q - equations.cut_rotors.forces(du))
     # q̇ = W u: the tangent of q, with the windings of cut joints
     W = al.columns(lambda u: Equations(tree, equations.t, equations.q, u).tangent(), kernels.nv)
     symbols = kernels.symbols

@@ -281,7 +281,7 @@ class Dynamics:
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
     ) -> np.ndarray:
         """M u̇ + h − Q, whatever constraints there are."""
-        self.flat.refuse_felt("inverse", outputs=False)
+        self.flat.refuse_feedback("inverse", outputs=False)
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
             return self.kernels.inverse_kernel(t, q, u, self.parameters(parameters), du, out=out)
@@ -347,7 +347,7 @@ class Dynamics:
             by: names of parameters p, one column each in ``ddu_dp``; q and u are held.
             out: the result of a former call for its arrays, of trees and without ``by`` only.
         """
-        self.flat.refuse_felt("acceleration_derivatives", outputs=False)
+        self.flat.refuse_feedback("acceleration_derivatives", outputs=False)
         given, names = self._no_force if tau is None else tau, self._own_parameters(by)
         if out is not None and (self.rows or names):
             raise InputError("acceleration_derivatives: out is for trees, and without by.  Fix: leave it out")
@@ -393,9 +393,9 @@ class Dynamics:
         """Poses, twists, energies, momentum, joint coordinates and outputs; one state or a batch."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
-            felt = self.flat.felt or self.flat.watched
+            feedback = self.flat.feedback or self.flat.watched
             return self.kernels.observer(
-                t, q, u, self.found(t, q, u, parameters) if felt else self.parameters(parameters)
+                t, q, u, self.found(t, q, u, parameters) if feedback else self.parameters(parameters)
             )
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
         seen = rolled.observe(*rows)

@@ -9,6 +9,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.equations import Equations
+from dalembert.equations.touches import gaps
 from dalembert.errors import DalembertError
 from dalembert.numerics.context import Context
 from dalembert.state import State
@@ -33,7 +34,7 @@ def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
     if not off.intersection(flat.contacts):
         return []
     tree = dynamics.coordinates.place(NUMPY, {**flat.parameters, **state.parameters})
-    found = Equations(tree, state.time, state.q, np.zeros(dynamics.nv)).gaps()
+    found = gaps(Equations(tree, state.time, state.q, np.zeros(dynamics.nv)))
     pairs = zip(flat.gap_names, found, strict=True)
     return [Gap(name, side + 1.0, float(value)) for (name, side), value in pairs if name in off]
 

@@ -119,14 +119,14 @@ class KernelSet(ABC):
         return np.empty((0, 6), dtype=np.int64)
 
     @cached_property
-    def felt(self) -> tuple[np.ndarray, np.ndarray]:
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the parameters that hold accelerations and reactions: those of forces, and those of outputs."""
         return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
 
     @property
     def assumes(self) -> bool:
         """True if forces depend on accelerations or reactions that follow from them."""
-        return len(self.frictions) + len(self.felt[0]) > 0
+        return len(self.frictions) + len(self.feedback[0]) > 0
 
     @made_once
     def imposed(self) -> tuple[list[Any], list[Any], list[Any]]:

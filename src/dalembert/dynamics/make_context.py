@@ -95,13 +95,13 @@ def renew_context(kernels: KernelSet, context: Context, values: np.ndarray) -> b
 def _feel(kernels: KernelSet, context: Context) -> dict[str, Kernel]:
     """Where accelerations and reactions that formulas name are kept, and the kernels that find them."""
     used: dict[str, Kernel] = {}
-    felt, watched = kernels.felt
+    feedback, watched = kernels.feedback
     if kernels.assumes:
-        n = len(kernels.frictions) + len(felt)
-        context.set(n_felt=len(felt), n_assumed=n, felt_place=felt, response=np.eye(n))
+        n = len(kernels.frictions) + len(feedback)
+        context.set(n_feedback=len(feedback), n_assumed=n, feedback_place=feedback, response=np.eye(n))
         used = {"friction": kernels.friction_kernel, "friction_slopes": kernels.friction_slopes_kernel}
         shared = kernels.evaluation == "solved" and kernels.formulation.chosen_solver() is null_space
-        if shared and not len(felt) and kernels.units is None:
+        if shared and not len(feedback) and kernels.units is None:
             used["friction_push"] = kernels.friction_push_kernel
     if len(watched):
         context.set(n_watched=len(watched), watched_place=watched)

@@ -55,7 +55,7 @@ def make_problem(
         )
     names = {_KERNELS[need] for need in needs if need in _KERNELS}
     _check_needs(kernels, names, needs)
-    known = {"rhs", "retract", "jacobian", *(() if len(kernels.felt[0]) else ("impulses",))}
+    known = {"rhs", "retract", "jacobian", *(() if len(kernels.feedback[0]) else ("impulses",))}
     if kernels.assumes and set(needs) - known:
         what = "friction is" if len(kernels.frictions) else "what forces feel of reactions and accelerations is"
         raise ModelError(
@@ -102,9 +102,9 @@ def make_problem(
 def find_straight(kernels: KernelSet, context: Context) -> np.ndarray:
     """1 for each event that the state and t change along a straight line as long as these parameters hold, else 0.
 
-    What native code adds is none: the force that opens a closed contact or tears what sticks, and what is felt.
+    What native code adds is none: the force that opens a closed contact or tears what sticks, and feedback.
     """
-    if context.n_felt + context.n_watched or kernels.variables is not None or kernels.is_large:
+    if context.n_feedback + context.n_watched or kernels.variables is not None or kernels.is_large:
         return np.zeros(context.n_events, dtype=np.int64)
     found = kernels.straight_events.copy()
     for switch, event in [*kernels.contacts[:, [0, 2]], *kernels.frictions[:, [0, 5]]]:
@@ -210,7 +210,7 @@ def _problem_in_variables(
     active: np.ndarray | None,
 ) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
-    if kernels.assumes or len(kernels.felt[1]):
+    if kernels.assumes or len(kernels.feedback[1]):
         raise ModelError(
             f"formulation {kernels.formulation.name!r} integrates {variables.what} and knows neither accelerations nor "
             f"reactions where formulas name them.  Fix: formulation='lagrange-multipliers', or 'recursive'"

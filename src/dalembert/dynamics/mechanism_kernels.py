@@ -20,7 +20,7 @@ from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.shared_traces import made_once
 from dalembert.equations import Equations, Level, Row
-from dalembert.equations.touches import touches
+from dalembert.equations.touches import gaps, slips, touches
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes
 from dalembert.formulations.shared.analytical import AnalyticalFormulation
@@ -113,12 +113,12 @@ class MechanismKernels(KernelSet):
     @made_once
     def gap_kernel(self) -> Kernel:
         """All gaps."""
-        return self.compile("gaps", {"gaps": CASADI.array(self.equations().gaps())})
+        return self.compile("gaps", {"gaps": CASADI.array(gaps(self.equations()))})
 
     @made_once
     def slip_kernel(self) -> Kernel:
         """The velocities of all friction, in each of its directions."""
-        return self.compile("slips", {"slips": CASADI.array(self.equations().slips())})
+        return self.compile("slips", {"slips": CASADI.array(slips(self.equations()))})
 
     @property
     def friction_gaps(self) -> list[int | None]:
@@ -127,11 +127,11 @@ class MechanismKernels(KernelSet):
         return [place.get(self.flat.constraints[name][0].touches) for name in self.flat.frictions]
 
     @cached_property
-    def felt(self) -> tuple[np.ndarray, np.ndarray]:
+    def feedback(self) -> tuple[np.ndarray, np.ndarray]:
         """Numbers of the parameters that hold accelerations and reactions: those of forces, and those of outputs."""
         place = self.parameter_names.index
-        felt, watched = ([place(name) for name in names] for names in (self.flat.felt, self.flat.watched))
-        return np.array(felt, dtype=np.int64), np.array(watched, dtype=np.int64)
+        feedback, watched = ([place(name) for name in names] for names in (self.flat.feedback, self.flat.watched))
+        return np.array(feedback, dtype=np.int64), np.array(watched, dtype=np.int64)
 
     friction_kernel = made_once(traces.friction_kernel)
     friction_slopes_kernel = made_once(traces.friction_slopes_kernel)
@@ -167,7 +167,7 @@ class MechanismKernels(KernelSet):
     @cached_property
     def yielding(self) -> int:
         """Rows that the recursive formulation adds for armatures of cut joints."""
-        return len(self.traced.rotor_rows()[1]) if self.evaluation == "eliminated" else 0
+        return len(self.traced.cut_rotors.rows()[1]) if self.evaluation == "eliminated" else 0
 
     # Bodies and joints
 

@@ -12,7 +12,7 @@ import sympy as sp
 from dalembert.dynamics.dynamics import Dynamics
 from dalembert.errors import DalembertError, ExpressionError
 from dalembert.expressions import parse, reference, references
-from dalembert.expressions.symbols import FELT_QUANTITIES, JOINT_QUANTITIES, STATE, TIME, parameters_of
+from dalembert.expressions.symbols import FEEDBACK_QUANTITIES, JOINT_QUANTITIES, STATE, TIME, parameters_of
 
 __all__ = ["find_outputs", "formula_kernel", "formula_of_motion"]
 
@@ -80,7 +80,7 @@ def formula_of_motion(dynamics: Dynamics, text: str) -> sp.Expr:
     formula = flat.settled(formula)
     unknown = [symbol.name for symbol in parameters_of(formula) if symbol.name not in flat.parameters]
     for ref in references(formula):
-        if ref.quantity in FELT_QUANTITIES:
+        if ref.quantity in FEEDBACK_QUANTITIES:
             continue
         known_to = flat.joints if ref.quantity in JOINT_QUANTITIES else {**flat.bodies, **flat.points, **flat.forces}
         if ref.quantity != STATE and ref.element not in known_to:
@@ -88,8 +88,8 @@ def formula_of_motion(dynamics: Dynamics, text: str) -> sp.Expr:
     if unknown:
         known = ", ".join([*flat.outputs, *flat.joints, *flat.bodies, *flat.parameters])
         raise DalembertError(f"outputs: {text!r}: unknown {unknown[0]!r}; the model has {known}")
-    felt = [ref.text for ref in references(formula) if ref.quantity in FELT_QUANTITIES]
-    unheard = [text for text in felt if text not in flat.parameters]
+    feedback = [ref.text for ref in references(formula) if ref.quantity in FEEDBACK_QUANTITIES]
+    unheard = [text for text in feedback if text not in flat.parameters]
     if unheard:
         raise DalembertError(
             f"outputs: no formula of the model names {unheard[0]!r}, so nothing follows it.  "

@@ -18,6 +18,7 @@ from dalembert.codegen import compile_function
 from dalembert.codegen.lookup import calls_tables
 from dalembert.dynamics.traces import friction_forces, tangent_outputs
 from dalembert.elements import Load
+from dalembert.equations.feedback import feedback_values
 from dalembert.values import TUPLE
 
 if TYPE_CHECKING:
@@ -25,17 +26,17 @@ if TYPE_CHECKING:
     from dalembert.equations import Equations
     from dalembert.model.flatten import Flat
 
-__all__ = ["Perturbations", "Point", "felt_names"]
+__all__ = ["Perturbations", "Point", "feedback_names"]
 
 # What ``traces.tangent_outputs`` gives and a linearization has no use for.
 _UNUSED = ("power_q", "power_u")
 _VECTORS = ("r", "v", "g", "phi", "qdot", "y", "Q", "T", "h")
 
 
-def felt_names(flat: Flat) -> list[str]:
+def feedback_names(flat: Flat) -> list[str]:
     """The parameters that hold what follows from the motion: forces of friction, accelerations and reactions of forces
     and states, then of outputs and events."""
-    return [*(f"{name}.force" for name in flat.frictions), *flat.felt, *flat.watched]
+    return [*(f"{name}.force" for name in flat.frictions), *flat.feedback, *flat.watched]
 
 
 class Point:
@@ -70,15 +71,15 @@ class Perturbations:
         """Derivatives r_p, g_p, v_p and phi_p by some parameters; qdot_p holds those of the rates of states."""
         return self._function(("parameters", *names), lambda: self._by_parameters(names))(at, along)
 
-    def felt(self, names: Sequence[str], at: Point, along: Point | None = None) -> dict[str, Any]:
+    def feedback(self, names: Sequence[str], at: Point, along: Point | None = None) -> dict[str, Any]:
         """Forces of friction, then accelerations and reactions that formulas name, h, and their derivatives by q, u, u̇
         (h_a), λ (h_m), what is assumed of themselves (h_x), and some parameters (h_p)."""
-        return self._function(("felt", *names), lambda: self._felt(names))(at, along)
+        return self._function(("feedback", *names), lambda: self._feedback(names))(at, along)
 
-    def felt_by_force(self, joint: str | None, force: str | None, component: int, at: Point) -> np.ndarray:
+    def feedback_by_force(self, joint: str | None, force: str | None, component: int, at: Point) -> np.ndarray:
         """How they depend on one unit more of a joint's force, or of a component of a named force's ``value``."""
-        key = ("felt by", joint, force, component)
-        return self._function(key, lambda: self._felt_by_force(joint, force, component))(at)["h"]
+        key = ("feedback by", joint, force, component)
+        return self._function(key, lambda: self._feedback_by_force(joint, force, component))(at)["h"]
 
     def formulas(
         self, formulas: Mapping[str, sp.Expr], names: Sequence[str], at: Point, along: Point | None = None
@@ -133,19 +134,19 @@ class Perturbations:
         by = {"q": symbols["q"][0], "u": symbols["u"][0], "p": self._symbols_of(names)}
         return {"y": y, **{f"y_{key}": ca.jacobian(y, symbol) for key, symbol in by.items()}}
 
-    def _felt(self, names: Sequence[str]) -> dict[str, ca.SX]:
-        h, symbols = self._felt_in(self.kernels.traced), self.kernels.symbols
-        own = felt_names(self.kernels.flat)
+    def _feedback(self, names: Sequence[str]) -> dict[str, ca.SX]:
+        h, symbols = self._feedback_in(self.kernels.traced), self.kernels.symbols
+        own = feedback_names(self.kernels.flat)
         by = {"q": symbols["q"][0], "u": symbols["u"][0], "a": self._du[0], "m": self._multipliers[0]}
         by |= {"x": self._symbols_of(own), "p": self._symbols_of(names)}
         return {"h": h, **{f"h_{key}": ca.jacobian(h, symbol) for key, symbol in by.items()}}
 
-    def _felt_in(self, equations: Equations) -> ca.SX:
+    def _feedback_in(self, equations: Equations) -> ca.SX:
         flat, after = self.kernels.flat, (self._du[1], self._multipliers[1])
-        found = CASADI.to_sx(equations.felt({**flat.felt, **flat.watched}, *after))
+        found = CASADI.to_sx(feedback_values(equations, {**flat.feedback, **flat.watched}, *after))
         return ca.vertcat(friction_forces(self.kernels, equations, *after), found)
 
-    def _felt_by_force(self, joint: str | None, force: str | None, component: int) -> dict[str, ca.SX]:
+    def _feedback_by_force(self, joint: str | None, force: str | None, component: int) -> dict[str, ca.SX]:
         more, equations = CASADI.symbols("more", 1), self.kernels.equations()
         if force is not None:
             unit = self._unit_load(equations, force, component)
@@ -156,7 +157,7 @@ class Perturbations:
         size, load = more[1][0], equations.load
         load.wrenches.extend((body, size * wrench, flag) for body, wrench, flag in unit.wrenches)
         load.joint_forces.extend((name, size * tau, flag) for name, tau, flag in unit.joint_forces)
-        slope = ca.jacobian(self._felt_in(equations), more[0])
+        slope = ca.jacobian(self._feedback_in(equations), more[0])
         return {"h": ca.substitute(slope, more[0], 0)}
 
     def _unit_force(self, name: str, component: int) -> dict[str, ca.SX]:

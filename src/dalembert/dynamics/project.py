@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.dynamics.rub import watch_felt
+from dalembert.dynamics.rub import watch_feedback
 from dalembert.native import native, rare
 from dalembert.numerics.alignment import partition_step
 from dalembert.numerics.context import CONFLICT, NO_CONVERGENCE, NO_MASS, NOT_FINITE, OK, Closure, Context, give_up
@@ -285,13 +285,13 @@ def _pushes(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
 @native
 def events(c: Context, t: float, y: np.ndarray, g: np.ndarray) -> int:
     """The values of all events."""
-    if c.n_felt + c.n_watched > 0:
+    if c.n_feedback + c.n_watched > 0:
         rate = np.empty_like(y)
         status = c.rhs(t, y, rate)
         if status != OK:
             return status
         if c.n_watched > 0:
-            watch_felt(c, t, y, rate)
+            watch_feedback(c, t, y, rate)
     g[:] = c.event(t, y[: c.nq + c.nv], c.parameters)
     for i in range(c.n_asleep):
         g[c.asleep[i]] = -1.0

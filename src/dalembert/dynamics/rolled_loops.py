@@ -1,6 +1,6 @@
 """Loops of rolled recursions: the tables that native code closes them by.
 
-Cut joints are traced once for each kind. A multiplier of a cut joint is felt along the two ways from its bodies to the
+Cut joints are traced once for each kind. A multiplier of a cut joint acts along the two ways from its bodies to the
 ground; two cut joints are coupled if their ways share a joint that moves. What couples them is known in advance, so the
 matrix of the multipliers is analyzed once (see ``numerics.sparse``) and costs only what the loops have in common.
 """
@@ -109,7 +109,7 @@ class Loops:
         ways: list[tuple[int, ...]] = []
         data: list[Any] = []
         row = values = moved = 0
-        felt: list[dict[int, tuple[int, int]]] = []
+        touched: list[dict[int, tuple[int, int]]] = []
         for joint, kind in zip(placed, kinds, strict=True):
             numbers = _numbers(tree, joint)
             ends = [tree.index[joint.first], tree.index[joint.second]]
@@ -118,17 +118,17 @@ class Loops:
             cuts.append((used.index(kind), kind.rows, len(data), len(numbers), row, len(ways), len(way), values))
             links.append(ends)
             places.append([at[end] for end in ends])
-            felt.append({})
+            touched.append({})
             for link in way:
                 nv = tree.links[link].u.stop - tree.links[link].u.start
                 ways.append((link, at[tree.links[link].parent], moved, nv))
                 if nv:
-                    felt[-1][link] = (moved, nv)
+                    touched[-1][link] = (moved, nv)
                 moved += nv * kind.rows
             data += list(numbers)
             row, values = row + kind.rows, values + PER_ROW * kind.rows
         self.rows = row
-        pattern, pairs, meetings, slots = _couplings([kind.rows for kind in kinds], felt)
+        pattern, pairs, meetings, slots = _couplings([kind.rows for kind in kinds], touched)
         of_cuts = _columns(cuts, "kernel equations first_number numbers first_row first_step steps first_value")
         self.table = LoopTable(
             n=len(cuts), n_kernels=len(used), n_steps=len(ways), n_pairs=len(pairs), n_meetings=len(meetings),
@@ -183,10 +183,12 @@ def _toward_ground(tree: TreeKinematics, link: int) -> set[int]:
 Columns = list[tuple[int, ...]]
 
 
-def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tuple[Pattern, Columns, Columns, list[int]]:
+def _couplings(
+    sizes: list[int], touched: list[dict[int, tuple[int, int]]]
+) -> tuple[Pattern, Columns, Columns, list[int]]:
     """The pattern of K, and how its blocks follow from what the multipliers move."""
     at_link: dict[int, list[int]] = {}
-    for cut, places in enumerate(felt):
+    for cut, places in enumerate(touched):
         for link in places:
             at_link.setdefault(link, []).append(cut)
     shared: dict[tuple[int, int], list[int]] = {(cut, cut): [] for cut in range(len(sizes))}
@@ -201,7 +203,7 @@ def _couplings(sizes: list[int], felt: list[dict[int, tuple[int, int]]]) -> tupl
     slots: list[int] = []
     for (a, b), links in shared.items():
         pairs.append((sizes[a], sizes[b], len(meetings), len(links), len(slots)))
-        meetings += [(felt[a][link][0], felt[b][link][0], felt[a][link][1]) for link in links]
+        meetings += [(touched[a][link][0], touched[b][link][0], touched[a][link][1]) for link in links]
         for i in range(sizes[a]):
             for j in range(sizes[b]):
                 row, column = int(pattern.place[first[a] + i]), int(pattern.place[first[b] + j])

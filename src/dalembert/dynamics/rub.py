@@ -37,7 +37,7 @@ from dalembert.numerics.linear import (
 
 __all__ = [
     "Feedback", "Pushes", "Slopes", "assumed_response", "factored_rhs", "feed_back", "parameters_along", "rubbing_rhs",
-    "watch_felt",
+    "watch_feedback",
 ]  # fmt: skip
 
 MOST_TURNS = 60
@@ -70,7 +70,7 @@ class Pushes(Outputs):
 @native
 def _place(c: Context, i: int) -> int:
     """Which parameter is the i-th that is assumed."""
-    return c.friction_force[i] if i < c.n_frictions else c.felt_place[i - c.n_frictions]
+    return c.friction_force[i] if i < c.n_frictions else c.feedback_place[i - c.n_frictions]
 
 
 @native
@@ -81,8 +81,8 @@ def _slips(c: Context, t: float, y: np.ndarray, du: np.ndarray, r: np.ndarray):
         r[i] = -c.parameters[c.friction_force[i]]
         if c.parameters[c.friction_switch[i]] == 0.0:
             r[i] -= c.parameters[c.friction_slip[i]] * found[2 * i]
-    for i in range(c.n_felt):
-        r[c.n_frictions + i] = found[2 * c.n_frictions + i] - c.parameters[c.felt_place[i]]
+    for i in range(c.n_feedback):
+        r[c.n_frictions + i] = found[2 * c.n_frictions + i] - c.parameters[c.feedback_place[i]]
 
 
 @native
@@ -193,7 +193,7 @@ def rubbing_rhs(c: Context, t: float, y: np.ndarray, dy: np.ndarray) -> int:
         if status != OK:
             return status
         stands, missed = _stands(c, r, last)
-        if stands and (c.n_felt == 0 or c.trusts_response != 0):
+        if stands and (c.n_feedback == 0 or c.trusts_response != 0):
             return OK
         if stands:
             # What is assumed may fit by chance, where anything would: whether it is the only answer must be known once.
@@ -310,7 +310,7 @@ def feed_back(c: Context, t: float, y: np.ndarray, du: np.ndarray, J: np.ndarray
 
 
 @native
-def watch_felt(c: Context, t: float, y: np.ndarray, dy: np.ndarray):
+def watch_feedback(c: Context, t: float, y: np.ndarray, dy: np.ndarray):
     """Set the parameters that only outputs and events name, after an evaluation."""
     found = c.watched(t, y[: c.nq + c.nv], c.parameters, dy[c.nq : c.nq + c.nv], c.multipliers)
     for i in range(c.n_watched):
@@ -326,6 +326,6 @@ def parameters_along(c: Context, times: np.ndarray, states: np.ndarray, paramete
         if c.rhs(times[i], states[i], rate) != OK:
             return i
         if c.n_watched > 0:
-            watch_felt(c, times[i], states[i], rate)
+            watch_feedback(c, times[i], states[i], rate)
         parameters[i] = c.parameters
     return times.shape[0]

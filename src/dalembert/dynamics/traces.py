@@ -10,6 +10,8 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.codegen import Kernel, compile_function
 from dalembert.equations import Equations
+from dalembert.equations.feedback import feedback_values
+from dalembert.equations.touches import friction_sizes
 
 if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
@@ -92,15 +94,18 @@ def friction_kernel(kernels: MechanismKernels) -> Kernel:
     accelerations and reactions."""
     more, equations = _after(kernels)
     after = (more["du"][1], more["multipliers"][1])
-    outputs = {"sizes": equations.friction_sizes(*after), "felt": equations.felt(kernels.flat.felt, *after)}
+    outputs = {
+        "sizes": friction_sizes(equations, *after),
+        "feedback": feedback_values(equations, kernels.flat.feedback, *after),
+    }
     return kernels.compile("friction", outputs, **more)
 
 
 def watched_kernel(kernels: MechanismKernels) -> Kernel:
     """Accelerations and reactions that only outputs and events name."""
     more, equations = _after(kernels)
-    felt = equations.felt(kernels.flat.watched, more["du"][1], more["multipliers"][1])
-    return kernels.compile("watched", {"felt": felt}, **more)
+    found = feedback_values(equations, kernels.flat.watched, more["du"][1], more["multipliers"][1])
+    return kernels.compile("watched", {"feedback": found}, **more)
 
 
 def friction_slopes_kernel(kernels: MechanismKernels) -> Kernel:
@@ -145,7 +150,7 @@ def friction_tangent_kernel(kernels: MechanismKernels) -> Kernel:
 def friction_forces(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> ca.SX:
     """The forces of friction that u̇ and λ (arrays) make: −slip μ N, zero where it sticks."""
     p: Any = kernels.symbols["p"][0]
-    sizes = CASADI.to_sx(equations.friction_sizes(du, multipliers))
+    sizes = CASADI.to_sx(friction_sizes(equations, du, multipliers))
     parts: list[ca.SX] = [
         -p[slip] * (1 - p[switch]) * sizes[2 * i] for i, (switch, _, _, slip, *_) in enumerate(kernels.frictions)
     ]
@@ -154,12 +159,12 @@ def friction_forces(kernels: MechanismKernels, equations: Equations, du: Any, mu
 
 
 def assumed(kernels: MechanismKernels, equations: Equations, du: Any, multipliers: Any) -> tuple[ca.SX, ca.SX]:
-    """x, the parameters that hold forces of friction and what is felt; and h, what u̇ and λ make of them."""
+    """x, the parameters that hold forces of friction and what is fed back; and h, what u̇ and λ make of them."""
     p: Any = kernels.symbols["p"][0]
     after = (du[1], multipliers[1])
-    felt = CASADI.to_sx(equations.felt(kernels.flat.felt, *after))
-    places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.felt[0])]
-    return p[places], ca.vertcat(friction_forces(kernels, equations, *after), felt)
+    found = CASADI.to_sx(feedback_values(equations, kernels.flat.feedback, *after))
+    places = [*(int(force) for *_, force, _ in kernels.frictions), *map(int, kernels.feedback[0])]
+    return p[places], ca.vertcat(friction_forces(kernels, equations, *after), found)
 
 
 def _matrix(kernels: KernelSet, values: np.ndarray) -> ca.SX:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from dalembert.expressions.symbols import (
-    FELT_QUANTITIES,
+    FEEDBACK_QUANTITIES,
     LINE_QUANTITIES,
     QUANTITIES,
     ROTATION_QUANTITIES,
@@ -23,7 +23,7 @@ __all__ = [
 ]  # fmt: skip
 
 OF_POSITION = frozenset({"q", "x", "y", "z", "length", "angle", *ROTATION_QUANTITIES})
-OF_FORCES = frozenset(FELT_QUANTITIES)
+OF_FORCES = frozenset(FEEDBACK_QUANTITIES)
 OF_VELOCITY = frozenset({*QUANTITIES} - OF_POSITION - OF_FORCES)
 
 

@@ -48,7 +48,7 @@ class Bearing(ABC):
         """The joint's forces from those along ``slip``."""
         return force
 
-    def formula(self, felt: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr | None:
+    def formula(self, load: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr | None:
         """The same as a formula of components of the joint's reaction; None if that is none."""
         return None
 
@@ -66,8 +66,8 @@ class _Slide(Bearing):
         force = al.length(wrench[3:5])
         return force if sizes.length is None else force + 2 * al.length(wrench[:2]) / sizes.length
 
-    def formula(self, felt: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr:
-        return felt("normal") if length is None else felt("normal") + 2 * felt("bending") / length
+    def formula(self, load: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr:
+        return load("normal") if length is None else load("normal") + 2 * load("bending") / length
 
 
 class _Pin(Bearing):
@@ -78,8 +78,8 @@ class _Pin(Bearing):
     def load(self, al: Algebra, wrench: np.ndarray, sizes: Sizes, friction: Any) -> Any:
         return sizes.radius * al.length(wrench[3:5])
 
-    def formula(self, felt: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr:
-        return radius * felt("normal")
+    def formula(self, load: Callable[[str], sp.Expr], radius: Any, length: Any) -> sp.Expr:
+        return radius * load("normal")
 
 
 class _Thread(Bearing):

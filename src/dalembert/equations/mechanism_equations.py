@@ -9,7 +9,6 @@ Everything a formulation needs is a method here; constraints give φ only, their
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -22,11 +21,10 @@ from dalembert.coordinates import Kinematics, TreeKinematics
 from dalembert.coordinates.moving import TreeMotion, moving, still
 from dalembert.elements import Load
 from dalembert.equations.block_equations import BlockEquations, Level, Row
+from dalembert.equations.cut_rotors import CutRotors
 from dalembert.errors import ModelError
-from dalembert.expressions import Reference
 from dalembert.joints import Joint
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
-from dalembert.model.mechanism import PlacedJoint
 from dalembert.spatial.so3 import cross
 from dalembert.tree.recursions import Eliminated, articulated, forward_dynamics, gravity_base, response
 
@@ -239,7 +237,7 @@ class Equations:
         """f = Q − h, the right-hand side of M u̇ = f + Aᵀλ."""
         wrenches, tau = self.applied()
         states = self.tree.states(self.q, self.u, base=self.gravity)
-        return tau - self.tree.inverse_dynamics(states, wrenches) - self.cut_rotor_forces(None)
+        return tau - self.tree.inverse_dynamics(states, wrenches) - self.cut_rotors.forces(None)
 
     @cached_property
     def momentum_rate(self) -> np.ndarray:
@@ -249,11 +247,7 @@ class Equations:
             return self.along(self.mass_matrix) @ self.u + self.forcing
         wrenches, tau = self.applied()
         rate = tau + self.tree.momentum_rates(self.states, self.q, self.u, wrenches)
-        for placed, a, B, _ in self.cut_rotors:
-            u_J = B @ self.u
-            rest = placed.joint.rotor_rate(self.al, u_J, self.al.zeros(len(u_J)))
-            rate = rate + a * (self.along(B).T @ u_J - B.T @ rest)
-        return rate
+        return self.cut_rotors.momentum_rate(rate)
 
     def along(self, values: np.ndarray) -> np.ndarray:
         """The time derivative of functions of t and q along the motion; over algebras with symbols."""
@@ -264,33 +258,16 @@ class Equations:
         """Forces on all velocities that produce u̇ without constraints:  τ = M u̇ + h − Q."""
         wrenches, tau = self.applied()
         states = self.tree.states(self.q, self.u, du, self.gravity)
-        return self.tree.inverse_dynamics(states, wrenches) - tau + self.cut_rotor_forces(du)
+        return self.tree.inverse_dynamics(states, wrenches) - tau + self.cut_rotors.forces(du)
 
     @cached_property
     def mass_matrix(self) -> np.ndarray:
-        M = self.tree.mass_matrix(self.states)
-        for _, a, B, _ in self.cut_rotors:
-            M = M + a * (B.T @ B)
-        return M
-
-    # Armatures of cut joints act along the joint's own velocities u_J = B(q) u; those of the tree are in its
-    # recursions.
+        return self.cut_rotors.added_to(self.tree.mass_matrix(self.states))
 
     @cached_property
-    def _outside_armatures(self) -> list[tuple[str, Any]]:
-        names = [name for name in self.flat.joints if name not in self.tree.coordinates.slot_of_joint]
-        armatures = [(name, self.tree.mechanism.armature(name)) for name in names]
-        return [(name, a) for name, a in armatures if a is not None]
-
-    @cached_property
-    def cut_rotors(self) -> list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]]:
-        """Joint, armature a, B and Ḃ u of every joint outside the tree that has an armature."""
-        found: list[tuple[PlacedJoint, Any, np.ndarray, np.ndarray]] = []
-        for name, a in self._outside_armatures:
-            bias = self._joint_acceleration(name, self.al.zeros(self.nv))
-            B = self.al.columns(lambda du, n=name, b=bias: self._joint_acceleration(n, du) - b, self.nv)
-            found.append((self.tree.mechanism.joint(name), a, B, bias))
-        return found
+    def cut_rotors(self) -> CutRotors:
+        """Armatures of joints outside the tree."""
+        return CutRotors(self)
 
     def rotors(self) -> list[tuple[Joint, Any, np.ndarray]]:
         """Joints with an armature, the armature, and the joint's velocities."""
@@ -301,23 +278,6 @@ class Equations:
                 placed = self.tree.mechanism.joint(name).joint if slot is None else self.tree.coordinates.joint_at(slot)
                 found.append((placed, a, self.motion.joint(name)[1]))
         return found
-
-    def _joint_acceleration(self, name: str, du: np.ndarray) -> np.ndarray:
-        """u̇_J = B u̇ + Ḃ u."""
-        moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
-        return Jets(self.al).parts(moved.joint(name)[1])[1]
-
-    def cut_rotor_loads(self, du: np.ndarray | None) -> list[tuple[PlacedJoint, np.ndarray, np.ndarray]]:
-        """Joint, B and the joint force that its armature takes."""
-        loads: list[tuple[PlacedJoint, np.ndarray, np.ndarray]] = []
-        for placed, a, B, bias in self.cut_rotors:
-            rate = bias if du is None else B @ du + bias
-            loads.append((placed, B, a * placed.joint.rotor_rate(self.al, B @ self.u, rate)))
-        return loads
-
-    def cut_rotor_forces(self, du: np.ndarray | None) -> np.ndarray:
-        """What armatures of cut joints take from all velocities."""
-        return sum((B.T @ force for _, B, force in self.cut_rotor_loads(du)), self.al.zeros(self.nv))
 
     @property
     def _branches(self) -> TreeKinematics:
@@ -337,31 +297,15 @@ class Equations:
         return articulated(self._branches, self.states, tau, wrenches)
 
     def responses(self, forces: np.ndarray) -> np.ndarray:
-        """M⁻¹ Qᵀ for rows of Q, by articulated bodies; armatures of cut joints are left out (see ``rotor_rows``)."""
+        """M⁻¹ Qᵀ for rows of Q, by articulated bodies, without armatures of cut joints (see ``CutRotors.rows``)."""
         columns = [response(self._branches, self.states, self.eliminated, Q) for Q in forces]
         return np.stack(columns, axis=1) if columns else self.al.zeros(self.nv, 0)
-
-    def rotor_rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Armatures a of cut joints as rows that yield:  B u̇ + β + μ/a = 0  with the forces Bᵀμ;  gives B, β, 1/a."""
-        al = self.al
-        rows: list[tuple[np.ndarray, Any, Any]] = []
-        for placed, a, B, bias in self.cut_rotors:
-            rate = placed.joint.rotor_rate(al, B @ self.u, bias)
-            rows += [(B[i], rate[i], 1 / a) for i in range(len(B))]
-        if not rows:
-            return al.zeros(0, self.nv), al.zeros(0), al.zeros(0)
-        B, beta, yielding = zip(*rows, strict=True)
-        return np.stack(B), al.array(list(beta)), al.array(list(yielding))
 
     # Energy and momentum
 
     def kinetic_energy(self) -> Any:
         """Of all bodies, and ½ a uᵀu of armatures."""
-        energy = self.tree.kinetic_energy(self.states, self.u)
-        for name, a in self._outside_armatures:
-            u_J = self.motion.joint(name)[1]
-            energy = energy + a * (u_J @ u_J) / 2
-        return energy
+        return self.cut_rotors.kinetic_energy(self.tree.kinetic_energy(self.states, self.u))
 
     def potential_energy(self) -> Any:
         """Of gravity and of all conservative forces."""
@@ -454,32 +398,6 @@ class Equations:
             parameters, rates = ([motion.evaluate(f) for f in part.values()] for part in (event.set, event.rates))
             found[name] = (self.al.array(parameters), self.al.array(rates))
         return found
-
-    def gaps(self, motion: TreeMotion | None = None) -> list[Any]:
-        """All gaps of one-sided constraints (see ``Flat.gap_names``), of this motion or another."""
-        motion, contacts = motion or self.motion, [self.flat.constraints[name] for name in self.flat.contacts]
-        return [gap for contact, scope in contacts for gap in contact.gaps(motion.within(scope))]
-
-    def slips(self, motion: TreeMotion | None = None) -> list[Any]:
-        """The velocities of all friction, in each of its directions (see ``Flat.slip_parts``)."""
-        motion, frictions = motion or self.motion, [self.flat.constraints[name] for name in self.flat.frictions]
-        return [part for friction, scope in frictions for part in friction.slip(motion.within(scope))]
-
-    def friction_sizes(self, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-        """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
-        reactions, found = Reactions(self, du, multipliers), list[list[Any]]()
-        for name in self.flat.frictions:
-            friction, scope = self.flat.constraints[name]
-            found.append(friction.sizes(self.motion.within(scope), reactions))
-        return self.al.array(found)
-
-    def felt(self, names: Mapping[str, Reference], du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
-        """Accelerations and reactions that formulas name."""
-        from dalembert.equations.felt import felt_value
-
-        reactions = Reactions(self, du, multipliers)
-        moved = moving(self.tree, self.t, self.q, self.u, du, self.tree.states(self.q, self.u, du))
-        return self.al.array([felt_value(self, moved, reactions, ref) for ref in names.values()])
 
     # Reactions
 

@@ -73,7 +73,7 @@ def _act(e: Equations, wrenches: list[np.ndarray], placed: Any, X: Any, F: np.nd
 
 def _let_rotors_act(e: Equations, du: np.ndarray, wrenches: list[np.ndarray]) -> None:
     """Add what armatures of joints outside the tree do to links."""
-    for placed, _, force in e.cut_rotor_loads(du):
+    for placed, _, force in e.cut_rotors.loads(du):
         X, _ = e.motion.relative(placed)
         _act(e, wrenches, placed, X, placed.joint.wrench(e.al, placed.joint.coordinates(e.al, X), -force))
 
@@ -176,7 +176,7 @@ def _second_frame(e: Equations, name: str) -> Pose:
 def _on_clusters(e: Equations, tree: NaturalKinematics, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
     """What joints, constraints and rotors do to (R, p) of the clusters: the gradient of λᵀφ̈ by R̈ and p̈."""
     others = {i for i, row in enumerate(e.rows) if not row.rigid}
-    rotors, n = e.cut_rotor_loads(du), 12 * len(tree.clusters)
+    rotors, n = e.cut_rotors.loads(du), 12 * len(tree.clusters)
 
     def weighted(x: np.ndarray) -> Any:
         moved = moving(tree, e.t, e.q, e.u, du, tree.accelerated(e.states, x))

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from dalembert.coordinates.moving import moving
-from dalembert.equations.mechanism_equations import Equations, part_of
+from dalembert.coordinates.moving import TreeMotion, moving
+from dalembert.equations.mechanism_equations import Equations, Reactions, part_of
 
-__all__ = ["touches"]
+__all__ = ["friction_sizes", "gaps", "slips", "touches"]
 
 
 class _Load:
@@ -28,6 +28,27 @@ class _Load:
         return self.al.constant(self.size)
 
 
+def gaps(e: Equations, motion: TreeMotion | None = None) -> list[Any]:
+    """All gaps of one-sided constraints (see ``Flat.gap_names``), of this motion or another."""
+    motion, contacts = motion or e.motion, [e.flat.constraints[name] for name in e.flat.contacts]
+    return [gap for contact, scope in contacts for gap in contact.gaps(motion.within(scope))]
+
+
+def slips(e: Equations, motion: TreeMotion | None = None) -> list[Any]:
+    """The velocities of all friction, in each of its directions (see ``Flat.slip_parts``)."""
+    motion, frictions = motion or e.motion, [e.flat.constraints[name] for name in e.flat.frictions]
+    return [part for friction, scope in frictions for part in friction.slip(motion.within(scope))]
+
+
+def friction_sizes(e: Equations, du: np.ndarray, multipliers: np.ndarray) -> np.ndarray:
+    """How large each friction is while it slips, and may be while it sticks: (friction, 2)."""
+    reactions, found = Reactions(e, du, multipliers), list[list[Any]]()
+    for name in e.flat.frictions:
+        friction, scope = e.flat.constraints[name]
+        found.append(friction.sizes(e.motion.within(scope), reactions))
+    return e.al.array(found)
+
+
 def touches(e: Equations) -> dict[str, np.ndarray]:
     """Gaps, their rates, J and β; slips in all directions, S and σ; restitution of each gap; for each friction the
     forces at which it slips and by which it sticks, over the multiplier of its contact (0 in joints), and what it is
@@ -36,14 +57,14 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
 
     def seen(du: np.ndarray) -> tuple[list[Any], list[Any]]:
         motion = moving(e.tree, e.t, e.q, e.u, du, e.tree.states(e.q, e.u, du))
-        return e.gaps(motion), e.slips(motion)
+        return gaps(e, motion), slips(e, motion)
 
     def accelerations(du: np.ndarray) -> np.ndarray:
-        gaps, slips = seen(du)
-        return al.array([*(part_of(gap, "a") for gap in gaps), *(part_of(slip, "v") for slip in slips)])
+        opening, sliding = seen(du)
+        return al.array([*(part_of(gap, "a") for gap in opening), *(part_of(slip, "v") for slip in sliding)])
 
-    gaps, slips = seen(al.zeros(e.nv))
-    n, rows, bias = len(gaps), al.columns(accelerations, e.nv), accelerations(al.zeros(e.nv))
+    open_by, sliding = seen(al.zeros(e.nv))
+    n, rows, bias = len(open_by), al.columns(accelerations, e.nv), accelerations(al.zeros(e.nv))
     rubbing = [(e.flat.constraints[name][0], e.motion.within(e.flat.constraints[name][1])) for name in e.flat.frictions]
     sizes = [
         [
@@ -55,11 +76,11 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
     grips, rest = [loaded - free for free, loaded in sizes], [free[0] for free, _ in sizes]
     owners = [e.flat.constraints[name] for name, _ in e.flat.gap_names]
     return {
-        "gap": al.array([part_of(gap, "x") for gap in gaps]),
-        "gap_rate": al.array([part_of(gap, "v") for gap in gaps]),
+        "gap": al.array([part_of(gap, "x") for gap in open_by]),
+        "gap_rate": al.array([part_of(gap, "v") for gap in open_by]),
         "gap_bias": bias[:n],
         "gap_jacobian": rows[:n],
-        "slip": al.array([part_of(slip, "x") for slip in slips]),
+        "slip": al.array([part_of(slip, "x") for slip in sliding]),
         "slip_bias": bias[n:],
         "slip_jacobian": rows[n:],
         "restitution": al.array([e.motion.within(scope).evaluate(contact.restitution) for contact, scope in owners]),

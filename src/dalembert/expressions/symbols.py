@@ -10,7 +10,7 @@ import sympy as sp
 from sympy.core.function import AppliedUndef
 
 __all__ = [
-    "BEND_QUANTITY", "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FELT_QUANTITIES", "JOINT_QUANTITIES",
+    "BEND_QUANTITY", "BODY_QUANTITIES", "COMPONENTS", "DEFLECTION_QUANTITY", "FEEDBACK_QUANTITIES", "JOINT_QUANTITIES",
     "LINE_QUANTITIES", "QUANTITIES", "REACTION", "ROTATION_QUANTITIES", "STATE", "TIME", "TURN_QUANTITIES", "Reference",
     "derivative", "difference", "expanded", "parameter", "reference", "references", "replaced", "symbols_of",
 ]  # fmt: skip
@@ -37,13 +37,20 @@ BODY_QUANTITIES = ("x", "y", "z", "vx", "vy", "vz", "wx", "wy", "wz")
 # acceleration of a body, in world axes; u̇ of a joint; a component of a joint's reaction; a constraint's multiplier.
 ACCELERATION_QUANTITIES = ("ax", "ay", "az", "alphax", "alphay", "alphaz")
 JOINT_ACCELERATION, REACTION, TORQUE = "du", "reaction", "torque"
-FELT_QUANTITIES = (*ACCELERATION_QUANTITIES, JOINT_ACCELERATION, REACTION, TORQUE)
+FEEDBACK_QUANTITIES = (*ACCELERATION_QUANTITIES, JOINT_ACCELERATION, REACTION, TORQUE)
 # Of a reaction: across the joint's axis, along it, in world axes, its size; then of its moment, last across the axis.
 COMPONENTS = ("normal", "axial", "x", "y", "z", "force", "tx", "ty", "tz", "torque", "bending")
 
 
 # All that a text may call with the name of an element.
-QUANTITIES = (*JOINT_QUANTITIES, *BODY_QUANTITIES, *ROTATION_QUANTITIES, *LINE_QUANTITIES, "angle", *FELT_QUANTITIES)
+QUANTITIES = (
+    *JOINT_QUANTITIES,
+    *BODY_QUANTITIES,
+    *ROTATION_QUANTITIES,
+    *LINE_QUANTITIES,
+    "angle",
+    *FEEDBACK_QUANTITIES,
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +63,7 @@ class Reference:
 
     @property
     def text(self) -> str:
-        """As a formula writes it; also the name of the parameter that holds what is felt."""
+        """As a formula writes it; also the name of the parameter that holds what is fed back."""
         if self.quantity == REACTION:
             return f"{self.quantity}({self.element}, {COMPONENTS[self.index]})"
         return f"{self.quantity}({self.element}, {self.index})" if self.index else f"{self.quantity}({self.element})"

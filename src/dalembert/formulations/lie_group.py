@@ -61,9 +61,7 @@ def _dynamics(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:
         if link.armature is not None and state.rotor is not None:
             f[link.u] = f[link.u] - state.rotor
             M[link.u, link.u] = M[link.u, link.u] + link.armature * e.al.eye(link.joint.nv)
-    for _, a, B, _ in e.cut_rotors:
-        M = M + a * (B.T @ B)
-    return M, f - e.cut_rotor_forces(None)
+    return e.cut_rotors.added_to(M), f - e.cut_rotors.forces(None)
 
 
 def _constraints(e: Equations, lie: LieGroupTree) -> tuple[np.ndarray, np.ndarray]:

@@ -39,7 +39,7 @@ class Recursive(Formulation):
         u̇ = u̇_free + Y λ,      Y = M⁻¹ Aᵀ,      (A Y) λ = −γ − A u̇_free
 
     The cost is linear in the number of bodies for a bounded number of constraint equations; large mechanisms with many
-    loops use that a loop is felt only by its neighbors (see ``dynamics.rolled_loops``). A Y may lack rank; λ is then
+    loops use that a loop acts only on its neighbors (see ``dynamics.rolled_loops``). A Y may lack rank; λ is then
     the one of least norm. Every joint of the tree must move something that has inertia.
 
     Reference: D. S. Bae, E. J. Haug, "A recursive formulation for constrained mechanical system dynamics", parts I and
@@ -94,7 +94,7 @@ class Recursive(Formulation):
         free = e.free_acceleration()
         if not e.rows:
             return {"acceleration": free}
-        B, beta, yielding = e.rotor_rows()
+        B, beta, yielding = e.cut_rotors.rows()
         A = np.concatenate([e.jacobian, B])
         Y = e.responses(A)
         compliance = A @ Y

@@ -175,9 +175,7 @@ def _summed(
         if link.armature is not None and state.rotor is not None:
             f[link.u] = f[link.u] - state.rotor
             M[link.u, link.u] = M[link.u, link.u] + link.armature * al.eye(state.S.shape[1])
-    for _, a, B, _ in e.cut_rotors:
-        M = M + a * (B.T @ B)
-    return M, f - e.cut_rotor_forces(None)
+    return e.cut_rotors.added_to(M), f - e.cut_rotors.forces(None)
 
 
 def _projected_constraints(e: Equations, R: list[dict[int, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:

@@ -112,8 +112,8 @@ class _Instant:
     def size(self) -> float:
         """Of the accelerations, with those that velocities and gravity stand for."""
         twists = np.array([twist / self.units for twist in self.motion[1].values()])
-        felt = np.abs(self.oracle.unconstrained() / self.units).max(initial=0.0)
-        return float(max(np.abs(self.expected / self.units).max(), np.abs(twists).max() ** 2, felt))
+        unconstrained = np.abs(self.oracle.unconstrained() / self.units).max(initial=0.0)
+        return float(max(np.abs(self.expected / self.units).max(), np.abs(twists).max() ** 2, unconstrained))
 
     def off(self, dynamics: Dynamics, q: np.ndarray, u: np.ndarray, du: np.ndarray) -> float:
         """How far accelerations of bodies are from those of the independent solution, relative to their size."""

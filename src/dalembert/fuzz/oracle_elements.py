@@ -330,8 +330,8 @@ def _moving_frame(oracle: Any, force: Any, act: Any) -> None:
         for side in (-1, 1):
             r = X.R @ (inertia.com + side * reach * axis) + X.p
             v = V[3:] + np.cross(V[:3], r)
-            felt = a + np.cross(rate, r) + np.cross(omega, np.cross(omega, r)) + 2 * np.cross(omega, v)
-            act(force.body, r, -inertia.mass / 6 * felt)
+            acceleration = a + np.cross(rate, r) + np.cross(omega, np.cross(omega, r)) + 2 * np.cross(omega, v)
+            act(force.body, r, -inertia.mass / 6 * acceleration)
 
 
 def _one_sided(oracle: Any, force: Any, k: float, depth: float, rate: float) -> float:

@@ -19,7 +19,7 @@ from dalembert.expressions import STATE, Reference, parameter, references, repla
 from dalembert.expressions.symbols import (
     BEND_QUANTITY,
     DEFLECTION_QUANTITY,
-    FELT_QUANTITIES,
+    FEEDBACK_QUANTITIES,
     LINE_QUANTITIES,
     TURN_QUANTITIES,
     as_reference,
@@ -165,23 +165,23 @@ class Flat:
         return [slice(first, last) for first, last in pairwise(ends)]
 
     @cached_property
-    def felt(self) -> dict[str, Reference]:
+    def feedback(self) -> dict[str, Reference]:
         """Accelerations and reactions that forces and rates of states depend on, by the parameters that hold them."""
-        return _felt_in(*self.forces.values(), *self.states.values())
+        return _feedback_in(*self.forces.values(), *self.states.values())
 
     @cached_property
     def watched(self) -> dict[str, Reference]:
         """Accelerations and reactions that only outputs and events name."""
-        found = _felt_in(*self.outputs.values(), *self.events.values())
-        return {name: ref for name, ref in found.items() if name not in self.felt}
+        found = _feedback_in(*self.outputs.values(), *self.events.values())
+        return {name: ref for name, ref in found.items() if name not in self.feedback}
 
-    def refuse_felt(self, what: str, outputs: bool = True) -> None:
+    def refuse_feedback(self, what: str, outputs: bool = True) -> None:
         """Raise if formulas name accelerations or reactions, which an analysis does not know.
 
         Args:
             outputs: False if those of outputs and events do not matter.
         """
-        named = [*self.felt, *(self.watched if outputs else ())]
+        named = [*self.feedback, *(self.watched if outputs else ())]
         if named:
             raise ModelError(
                 f"{what}: formulas name {', '.join(named[:4])}, which follow from forward dynamics.  Fix: da.simulate; "
@@ -209,7 +209,7 @@ class Flat:
         formulas = [formula for force, _ in self.forces.values() for *_, formula in formulas_in(force)]
         found = (ref for formula in formulas for ref in references(formula))
         measured = (*LINE_QUANTITIES, *TURN_QUANTITIES, DEFLECTION_QUANTITY)
-        return bool(self.felt) or any(ref.quantity in measured or ref.element in self.points for ref in found)
+        return bool(self.feedback) or any(ref.quantity in measured or ref.element in self.points for ref in found)
 
     def refuse_fmus(self) -> None:
         """Raise if FMUs run beside the mechanism, without which its equations are not whole."""
@@ -236,9 +236,9 @@ def _forks(element: Any) -> bool:
     return any(True for *_, formula in formulas_in(element) for _ in switches_in(formula))
 
 
-def _felt_in(*elements: tuple[Any, Scope]) -> dict[str, Reference]:
+def _feedback_in(*elements: tuple[Any, Scope]) -> dict[str, Reference]:
     formulas = [formula for element, _ in elements for *_, formula in formulas_in(element)]
-    found = {ref for formula in formulas for ref in references(formula) if ref.quantity in FELT_QUANTITIES}
+    found = {ref for formula in formulas for ref in references(formula) if ref.quantity in FEEDBACK_QUANTITIES}
     return {ref.text: ref for ref in sorted(found, key=lambda ref: ref.text)}
 
 
@@ -267,7 +267,7 @@ def flatten(model: Model) -> Flat:
     _add_friction_events(flat)
     _add_switches(flat)
     # Where nothing is known of them yet, 1 has a root, a logarithm and a reciprocal.
-    flat.parameters |= dict.fromkeys((*flat.felt, *flat.watched), 1.0)
+    flat.parameters |= dict.fromkeys((*flat.feedback, *flat.watched), 1.0)
     _list_modules(flat)
     return flat
 

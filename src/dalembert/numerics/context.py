@@ -154,11 +154,11 @@ class Context(Record):
         active: independent rows that implicit methods keep, ``active_holonomic`` of them holonomic.
         dynamics … variables: kernels of (t, q, u, p, …); ``move`` and ``exponential`` of (q, δ, p).
         rhs: ẏ from (t, y), y = (q, u, W) with the work W; leaves λ in ``multipliers``.
-        felt_place, watched_place: parameters that hold accelerations and reactions which forces depend on, and those
-            which only outputs and events name.
-        n_assumed: forces of friction, then what is felt: what an evaluation assumes and finds again.
+        feedback_place, watched_place: parameters that hold accelerations and reactions on which forces depend, and
+            those that only outputs and events name.
+        n_assumed: forces of friction, then what is fed back: what an evaluation assumes and finds again.
         response, trusts_response: (1 − G)⁻¹ with G, how what is found depends on what is assumed; 0 if not known yet.
-        frictionless: rhs with the forces of friction, and what is felt, as they are among the parameters.
+        frictionless: rhs with the forces of friction, and what is fed back, as they are among the parameters.
         inner, approach: rhs and way toward the constraints, for an rhs that goes there before it evaluates.
         retract: (t, y, quality): y back onto the constraints, in place; quality[0] ≤ 1 is small where they are nearly
             singular.
@@ -168,7 +168,7 @@ class Context(Record):
     """
 
     nq, nv, rows, holonomic, yielding, n_parameters, rank, holonomic_rank = 8 * Int()
-    n_events, n_branches, n_tail, n_states, n_felt, n_assumed, n_watched = 7 * Int()
+    n_events, n_branches, n_tail, n_states, n_feedback, n_assumed, n_watched = 7 * Int()
     n_active, active_holonomic, n_contacts, n_frictions, n_gaps, n_slips, n_asleep, n_slack = 8 * Int()
     scaled, uneven, trusts_response = 3 * Int()
     unread, still = 2 * Flag()
@@ -181,7 +181,7 @@ class Context(Record):
     contact_switch, contact_row, contact_event = 3 * Integers("n_contacts")
     friction_switch, friction_row, friction_rows, friction_gap = 4 * Integers("n_frictions")
     friction_slip, friction_force, friction_event = 3 * Integers("n_frictions")
-    felt_place = Integers("n_felt")
+    feedback_place = Integers("n_feedback")
     watched_place = Integers("n_watched")
     response = Matrix("n_assumed", "n_assumed")
     slack = Vector("n_slack")

@@ -88,7 +88,7 @@ def observe_along(
 ) -> Any:
     """What the observer sees at every output, with the parameters of its time."""
     parts, flat = list(pieces(segments, len(t))), dynamics.flat
-    if len(parts) > 1 and not (dynamics.is_large or flat.felt or flat.watched):
+    if len(parts) > 1 and not (dynamics.is_large or flat.feedback or flat.watched):
         given = [dynamics.parameters(values) for _, values in parts]
         lengths = [at.stop - at.start for at, _ in parts]
         return dynamics.kernels.observer(t, q, u, np.repeat(given, lengths, axis=0))

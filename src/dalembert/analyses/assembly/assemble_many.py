@@ -8,9 +8,10 @@ from typing import Any, cast, overload
 
 import numpy as np
 
-from dalembert.analyses.assembly.assemble import CLOSED, Assembler, Start
+from dalembert.analyses.assembly.assemble import Assembler, Start
 from dalembert.analyses.assembly.assemble_given import Desired
 from dalembert.analyses.assembly.assemble_search import Search
+from dalembert.analyses.assembly.close_loops import CLOSED
 from dalembert.arguments import entry_of, public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics

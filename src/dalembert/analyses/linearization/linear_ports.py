@@ -56,14 +56,14 @@ class Port:
             return (-T["A"][perturb.kernels.rows.of([self.name])[self.index]], *none)
         return (-perturb.unit_force(self.name, self.index, at), *none)
 
-    def felt(self, perturb: Perturbations, at: Point) -> np.ndarray:
+    def feedback(self, perturb: Perturbations, at: Point) -> np.ndarray:
         """What one unit of it adds to the accelerations and reactions that formulas name, at the same u̇ and λ."""
         if self.kind == "parameter":
-            return perturb.felt((self.name,), at)["h_p"][:, 0]
+            return perturb.feedback((self.name,), at)["h_p"][:, 0]
         if self.kind == "constraint":
-            return perturb.felt((), at)["h_m"][:, perturb.kernels.rows.of([self.name])[self.index]]
+            return perturb.feedback((), at)["h_m"][:, perturb.kernels.rows.of([self.name])[self.index]]
         joint, force = (self.name, None) if self.kind == "joint" else (None, self.name)
-        return perturb.felt_by_force(joint, force, self.index, at)
+        return perturb.feedback_by_force(joint, force, self.index, at)
 
 
 def find_inputs(dynamics: Dynamics, names: Sequence[str], release: Sequence[str]) -> list[Port]:

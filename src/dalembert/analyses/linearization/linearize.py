@@ -15,7 +15,7 @@ from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.check_values import names_of
 from dalembert.analyses.assembly.rank import Positions, ranks
 from dalembert.analyses.linearization.dual_matrix import Dual, value_of
-from dalembert.analyses.linearization.felt_moves import close_felt, settle_felt, with_felt
+from dalembert.analyses.linearization.feedback_moves import close_feedback, settle_feedback, with_feedback
 from dalembert.analyses.linearization.friction_moves import settled_friction
 from dalembert.analyses.linearization.linear_chart import LinearChart
 from dalembert.analyses.linearization.linear_model import LinearModel
@@ -27,7 +27,7 @@ from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.dynamics.outputs import find_outputs
-from dalembert.dynamics.perturb import Point, felt_names
+from dalembert.dynamics.perturb import Point, feedback_names
 from dalembert.errors import DalembertError
 from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
@@ -224,9 +224,9 @@ class _Linearization:
         self._check_residuals(T)
         self._check_contacts()
         self.partition = self._divided(T["A"])
-        self.felt = felt_names(d.flat)
+        self.feedback = feedback_names(d.flat)
         redundant = len(self.partition.rows) < len(self.acting)
-        self.point = settle_felt(d, at_rest, self.partition, redundant)
+        self.point = settle_feedback(d, at_rest, self.partition, redundant)
         *_, self.p, _, self.du, self.multipliers = self.point.arrays
         self.T = self.perturb.tangent(self.point)
 
@@ -344,16 +344,16 @@ class _Linearization:
 
         T = self.T if along is None else sloped(self.perturb.tangent(self.point, along))
         added, tail = self._disturbance(parameters), self.dynamics.coordinates.tail
-        if not self.felt:
+        if not self.feedback:
             return moves(T, self.partition, added, tail)
-        by = sloped(self.perturb.by_parameters(self.felt, self.point, along))
-        F = sloped(self.perturb.felt(parameters or (), self.point, along))
-        m = moves(T, self.partition, with_felt(added, by, self._own), tail)
-        return close_felt(m, F, self._felt_by_inputs() if parameters is None else value_of(F["h_p"]))
+        by = sloped(self.perturb.by_parameters(self.feedback, self.point, along))
+        F = sloped(self.perturb.feedback(parameters or (), self.point, along))
+        m = moves(T, self.partition, with_feedback(added, by, self._own), tail)
+        return close_feedback(m, F, self._feedback_by_inputs() if parameters is None else value_of(F["h_p"]))
 
-    def _felt_by_inputs(self) -> np.ndarray:
-        columns = [port.felt(self.perturb, self.point) for port in self.ports]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(self.felt), 0))
+    def _feedback_by_inputs(self) -> np.ndarray:
+        columns = [port.feedback(self.perturb, self.point) for port in self.ports]
+        return np.stack(columns, axis=1) if columns else np.zeros((len(self.feedback), 0))
 
     @cached_property
     def moves(self) -> Moves:
@@ -366,10 +366,10 @@ class _Linearization:
         states += [state.name for state in self.dynamics.coordinates.own_states]
         n = len(states)
         wanted = [port.name for port in self.ports if port.parameter]
-        seen = self.perturb.formulas(self.outputs, [*wanted, *self.felt], self.point)
+        seen = self.perturb.formulas(self.outputs, [*wanted, *self.feedback], self.point)
         outputs = seen["y_q"] @ m.q + seen["y_u"] @ m.u
-        if self.felt:
-            outputs += seen["y_p"][:, len(wanted) :] @ m.felt
+        if self.feedback:
+            outputs += seen["y_p"][:, len(wanted) :] @ m.feedback
         for k, port in enumerate(self.ports):
             if port.parameter:
                 outputs[:, n + k] += seen["y_p"][:, wanted.index(port.name)]
@@ -408,8 +408,8 @@ class _Linearization:
         change = np.append(self._followed(m, parameter), 1.0)
         unit = np.zeros(len(self.p))
         unit[d.parameter_names.index(parameter)] = 1.0
-        if self.felt:
-            unit[[d.parameter_names.index(name) for name in self.felt]] = m.felt @ change
+        if self.feedback:
+            unit[[d.parameter_names.index(name) for name in self.feedback]] = m.feedback @ change
         along = Point(0.0, m.q @ change, m.u @ change, unit, m.du @ change, m.multipliers @ change)
         return self._moves((), along).rates.slope
 

@@ -123,7 +123,7 @@ class Moves:
     Attributes:
         xi: change of position along the tangent.  q: of all entries of q.  u, du: of velocities and accelerations.
         multipliers: of λ, zero for redundant rows.  rates: of the state.
-        felt: of accelerations and reactions that formulas name (see ``felt_moves``).
+        feedback: of accelerations and reactions that formulas name (see ``feedback_moves``).
     """
 
     xi: Any
@@ -132,7 +132,7 @@ class Moves:
     du: Any
     multipliers: Any
     rates: Any
-    felt: Any = None
+    feedback: Any = None
 
 
 def reference_motion(T: dict[str, np.ndarray], partition: Partition) -> tuple[np.ndarray, np.ndarray]:

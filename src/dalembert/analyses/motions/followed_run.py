@@ -35,8 +35,8 @@ def followed_run(
     result = Result(times, states, Status.FINISHED, times[-1], states[-1], 0, 0, len(times))
     outcome = Outcome(result, [(0, dict(parameters))])
     first = State(float(times[0]), followed.q[0], followed.u[0], dynamics.coordinates, parameters)
-    felt = values is not None and (dynamics.flat.felt or dynamics.flat.watched)
-    seen = dynamics.kernels.observer(times, followed.q, followed.u, values) if felt else None
+    feedback = values is not None and (dynamics.flat.feedback or dynamics.flat.watched)
+    seen = dynamics.kernels.observer(times, followed.q, followed.u, values) if feedback else None
     data = record(dynamics, outcome, "prescribed", lambda name: first.joint(name)[0], seen)
     data.attrs |= {"reason": "prescribed motion", "seconds": 0.0}
     return Trajectory(data, certificate, dynamics, resample)

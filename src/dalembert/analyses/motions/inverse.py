@@ -108,7 +108,7 @@ class Prepared(PreparedMotion):
         self.at = [self.dynamics.parameter_names.index(one.parameter) for one in self.unknowns]
         _ = self.force_kernel
 
-    def check_felt(self) -> None:
+    def check_feedback(self) -> None:
         """Formulas may name reactions: they are found together with the unknowns."""
 
     def find_unknowns(self, given: list[Given], unknowns: Any) -> list[Unknown]:

@@ -88,7 +88,7 @@ def _forward(dynamics: Dynamics, solved: Solved) -> list[Check]:
     """Accelerations that the forces produce, against those of the motion."""
     followed, found = solved.followed, solved.found
     try:
-        if dynamics.flat.felt:
+        if dynamics.flat.feedback:
             du = np.array([_accelerations(dynamics, solved, i) for i in range(len(solved.times))])
         else:
             forces = solved.pushed + found.left

@@ -45,7 +45,7 @@ class MotionContacts:
         self.dynamics, flat = dynamics, dynamics.flat
         self.frictions = list(flat.frictions)
         self.columns = [dynamics.parameter_names.index(f"{name}.force") for name in self.frictions]
-        self.felt, self.watched = dynamics.kernels.felt
+        self.feedback, self.watched = dynamics.kernels.feedback
         self.gaps = [name for name, _ in flat.gap_names]
 
     # Gaps
@@ -89,7 +89,7 @@ class MotionContacts:
             solve: unknowns with the parameters at every instant, among which it puts them.
         """
         n, count = len(self.frictions), len(times)
-        columns, k = [*self.columns, *self.felt.tolist()], self.dynamics.kernels
+        columns, k = [*self.columns, *self.feedback.tolist()], self.dynamics.kernels
         motion = times, followed.q, followed.u
         signs, standing = _signs(self._paces(*motion, p))
 
@@ -100,16 +100,16 @@ class MotionContacts:
             if not columns:
                 return np.zeros_like(x), found, values
             seen = k.friction_kernel(*motion, values, followed.du, found.multipliers)
-            sizes, felt = np.asarray(seen.sizes).reshape(count, n, 2), np.asarray(seen.felt).reshape(count, -1)
-            return np.concatenate([-signs * sizes[:, :, 0], felt], axis=1) - x, found, values
+            sizes, feedback = np.asarray(seen.sizes).reshape(count, n, 2), np.asarray(seen.feedback).reshape(count, -1)
+            return np.concatenate([-signs * sizes[:, :, 0], feedback], axis=1) - x, found, values
 
         start = np.tile(p[columns], (count, 1))
         x, (found, values), stands = _broyden(missing, start)
         if not stands.all():
             raise self._no_answer(times, stands)
         if len(self.watched):
-            felt = k.watched_kernel(*motion, values, followed.du, found.multipliers)
-            values[:, self.watched] = np.asarray(felt).reshape(count, -1)
+            feedback = k.watched_kernel(*motion, values, followed.du, found.multipliers)
+            values[:, self.watched] = np.asarray(feedback).reshape(count, -1)
         return found, values, Rubbed(self.frictions, x[:, :n], signs, standing) if n else None
 
     def _paces(self, *given: np.ndarray) -> np.ndarray:
@@ -123,8 +123,8 @@ class MotionContacts:
     def _no_answer(self, times: np.ndarray, stands: np.ndarray) -> SimulationError:
         bad = np.flatnonzero(~stands)
         when, how_many = f"at t = {times[bad[0]]:.6g} s", f"({len(bad)} of {len(times)} instants)"
-        if len(self.felt):
-            named = ", ".join([*self.dynamics.flat.felt, *self.frictions][:4])
+        if len(self.feedback):
+            named = ", ".join([*self.dynamics.flat.feedback, *self.frictions][:4])
             return SimulationError(
                 f"{when} forces depend on what they cause themselves ({named}), and no value or more than one fits "
                 f"{how_many}.  Fix: a weaker dependence, or other unknowns"

@@ -54,7 +54,7 @@ class PreparedMotion:
         model.validate()
         self.model, self.flat = model, flatten(model)
         refuse_states("a prescribed motion", self.flat, "give what the states act on as an input or a parameter")
-        self.check_felt()
+        self.check_feedback()
         given = given_motion(self.flat, motion)
         working = working_model(model, given, self.find_unknowns(given, unknowns))
         add_turns(working, given, COORDINATES["relative"](flatten(working)).cut)
@@ -63,9 +63,9 @@ class PreparedMotion:
         self.contacts = MotionContacts(self.dynamics)
         self._signals: dict[Any, Signals] = {}
 
-    def check_felt(self) -> None:
+    def check_feedback(self) -> None:
         """Without forces nothing is known of reactions that formulas name."""
-        self.flat.refuse_felt("a prescribed motion")
+        self.flat.refuse_feedback("a prescribed motion")
 
     def find_unknowns(self, given: list[Given], unknowns: Any) -> list[Unknown]:
         """Forces that are looked for; none, unless an analysis has some."""

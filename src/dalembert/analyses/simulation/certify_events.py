@@ -22,7 +22,7 @@ def event_checks(seen: Seen) -> list[Check]:
     owners = [(name, flat.events[name][0]) for name in flat.event_owners]
     at = [i for i, (_, event) in enumerate(owners) if not isinstance(event, FrictionEvent) and _has_value(event)]
     found = {i: within[i] for i in at if i in within}
-    if at and not (flat.felt or flat.watched or dynamics.is_large):
+    if at and not (flat.feedback or flat.watched or dynamics.is_large):
         times = seen.data["time"]
         undefined: np.ndarray = np.isnan(seen.events[:, at])
         for column, i in enumerate(at):

@@ -11,15 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assembly.assemble import (
-    CLOSED,
-    COMPATIBLE,
-    EXACT,
-    LARGEST_MOVE,
-    NEWTON_STEPS,
-    assemble_state,
-    reference,
-)
+from dalembert.analyses.assembly.assemble import assemble_state
+from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, reference
 from dalembert.analyses.contacts.impact import SWITCH_TOLERANCE
 from dalembert.analyses.simulation.account import MOST_EVENTS, QUICK_EVENTS, QUICK_TIME
 from dalembert.analyses.simulation.certify import NEARLY_SINGULAR

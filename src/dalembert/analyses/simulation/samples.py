@@ -9,7 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assembly.assemble import assemble_state, reference
+from dalembert.analyses.assembly.assemble import assemble_state
+from dalembert.analyses.assembly.close_loops import reference
 from dalembert.analyses.simulation.options import Options
 from dalembert.analyses.simulation.samples_closed import WantedStarts, close_many
 from dalembert.codegen import compile_function

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assembly.assemble import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, reference
+from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, reference
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.expressions import TIME, evaluate

@@ -100,7 +100,7 @@ def equilibrium(
     refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
     says = "where it rests depends on how it came there: da.holding(model, at) says whether it stays; or "
     refuse_friction(dynamics, dict(parameters or {}), says)
-    dynamics.flat.refuse_felt("equilibrium", outputs=False)
+    dynamics.flat.refuse_feedback("equilibrium", outputs=False)
     search = _Search(
         dynamics, _start(dynamics, guess, dict(parameters or {})), steady, names_of(hold), names_of(unknowns)
     )

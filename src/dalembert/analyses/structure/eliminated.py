@@ -86,11 +86,11 @@ class _Pass:
 
     def inward(self) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         m = len(self.K)
-        felt = [(np.zeros((6, 6)), np.zeros(6), np.zeros((m, 6))) for _ in self.links]
+        beyond = [(np.zeros((6, 6)), np.zeros(6), np.zeros((m, 6))) for _ in self.links]
         self.pivots: list[Any] = [None] * len(self.links)
         for k in reversed(range(len(self.links))):
             link, s, c = self.links[k], self.states[k], self.shift[k]
-            M, g, Psi = (a + b for a, b in zip(self.own[k], felt[k], strict=True))
+            M, g, Psi = (a + b for a, b in zip(self.own[k], beyond[k], strict=True))
             S, X = s.S, np.array([s.X_PL.motion_inverse(axis) for axis in np.eye(6)]).T
             D = S.T @ M @ S
             push = self.tau[link.u].copy()
@@ -106,14 +106,14 @@ class _Pass:
             self.K += lead @ gain[:, 1 : 1 + m]
             self.gamma = self.gamma + Psi @ c + lead @ gain[:, 0]
             if link.parent >= 0:
-                Mp, gp, Pp = felt[link.parent]
+                Mp, gp, Pp = beyond[link.parent]
                 carried = M @ S
-                felt[link.parent] = (
+                beyond[link.parent] = (
                     Mp + X.T @ (M - carried @ gain[:, 1 + m :]) @ X,
                     gp + X.T @ (g - M @ c - carried @ gain[:, 0]),
                     Pp + (Psi - gain[:, 1 : 1 + m].T @ carried.T) @ X,
                 )
-        return felt
+        return beyond
 
     def outward(self, multipliers: np.ndarray, nv: int) -> np.ndarray:
         du, a = np.zeros(nv), [np.zeros(6) for _ in self.links]
@@ -149,11 +149,11 @@ def eliminate(
             f"eliminate: expected q of length {dynamics.nq} and u of length {dynamics.nv}, got {q.shape} and {u.shape}"
         )
     e = Equations(tree, t, q, u)
-    if not isinstance(tree, TreeKinematics) or e.cut_rotors:
+    if not isinstance(tree, TreeKinematics) or e.cut_rotors.armatures:
         raise DalembertError("eliminate: armatures on joints that close loops are not eliminated joint by joint")
     work = _Pass(e, tree)
-    felt = work.inward()
+    beyond = work.inward()
     multipliers = -np.asarray(np.linalg.pinv(work.K, rcond=REDUNDANT, hermitian=True), dtype=float) @ work.gamma
     du = work.outward(multipliers, dynamics.nv)
-    bodies = {link.body: Reduced(*there, *own) for link, there, own in zip(work.links, felt, work.own, strict=True)}
+    bodies = {link.body: Reduced(*there, *own) for link, there, own in zip(work.links, beyond, work.own, strict=True)}
     return Eliminated(bodies, work.K, work.gamma, multipliers, du)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
-from dalembert.coordinates.moving import TreeMotion
+from dalembert.coordinates.moving import TreeMotion, moving
+from dalembert.equations.mechanism_equations import Equations, Reactions
 from dalembert.expressions import Reference
 from dalembert.expressions.symbols import COMPONENTS, JOINT_ACCELERATION, REACTION, TORQUE
 
-if TYPE_CHECKING:
-    from dalembert.equations.mechanism_equations import Equations, Reactions
-
-__all__ = ["felt_value"]
+__all__ = ["feedback_values"]
 
 
-def felt_value(e: Equations, moved: TreeMotion, reactions: Reactions, ref: Reference) -> Any:
+def feedback_values(
+    e: Equations, names: Mapping[str, Reference], du: np.ndarray, multipliers: np.ndarray
+) -> np.ndarray:
+    """Accelerations and reactions that formulas name."""
+    reactions = Reactions(e, du, multipliers)
+    moved = moving(e.tree, e.t, e.q, e.u, du, e.tree.states(e.q, e.u, du))
+    return e.al.array([_value(e, moved, reactions, ref) for ref in names.values()])
+
+
+def _value(e: Equations, moved: TreeMotion, reactions: Reactions, ref: Reference) -> Any:
     """What a reference means.
 
     Args:

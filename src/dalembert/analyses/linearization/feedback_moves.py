@@ -16,23 +16,23 @@ import numpy as np
 from dalembert.analyses.linearization.dual_matrix import join, solve
 from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, Partition, reference_motion, response
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.perturb import Point, felt_names
+from dalembert.dynamics.perturb import Point, feedback_names
 from dalembert.errors import DalembertError
 
-__all__ = ["close_felt", "settle_felt", "with_felt"]
+__all__ = ["close_feedback", "settle_feedback", "with_feedback"]
 
 MOST_STEPS = 50
 CLOSE = 1e-13  # of the largest value
 FLAT = 1e-12  # a determinant that is zero
 
 
-def settle_felt(d: Dynamics, at: Point, partition: Partition, redundant: bool) -> Point:
+def settle_feedback(d: Dynamics, at: Point, partition: Partition, redundant: bool) -> Point:
     """The same instant with u̇, λ and what formulas name of them.
 
     Args:
         redundant: whether the constraints do not determine all reactions.
     """
-    names, perturb = felt_names(d.flat), d.kernels.perturbations
+    names, perturb = feedback_names(d.flat), d.kernels.perturbations
     t, q, u, p, _, *_ = (array.copy() for array in at.arrays)
     x = [d.parameter_names.index(name) for name in names]
     last = np.inf
@@ -41,7 +41,7 @@ def settle_felt(d: Dynamics, at: Point, partition: Partition, redundant: bool) -
         now = Point(float(t[0]), q, u, p, *reference_motion(T, partition))
         if not names:
             return now
-        F = perturb.felt((), now)
+        F = perturb.feedback((), now)
         if redundant and np.any(F["h_m"]):
             raise DalembertError(
                 f"linearize: redundant constraints of {d.flat.name!r} leave reactions open, on which "
@@ -69,8 +69,8 @@ def _not_unique(why: str, names: list[str]) -> DalembertError:
     )
 
 
-def with_felt(added: Disturbance, by: dict[str, Any], own: list[int]) -> Disturbance:
-    """Inputs, and what is felt as further ones.
+def with_feedback(added: Disturbance, by: dict[str, Any], own: list[int]) -> Disturbance:
+    """Inputs, and what is fed back as further ones.
 
     Args:
         by: derivatives of the residuals by it (``Perturbations.by_parameters``).
@@ -82,11 +82,11 @@ def with_felt(added: Disturbance, by: dict[str, Any], own: list[int]) -> Disturb
     )  # fmt: skip
 
 
-def close_felt(m: Moves, F: dict[str, Any], by_inputs: np.ndarray) -> Moves:
+def close_feedback(m: Moves, F: dict[str, Any], by_inputs: np.ndarray) -> Moves:
     """Moves in which δx follows what it is made of; its own columns come last, and go.
 
     Args:
-        F: what is felt and its derivatives (``Perturbations.felt``).
+        F: what is fed back and its derivatives (``Perturbations.feedback``).
         by_inputs: its derivatives by the inputs.
     """
     k = int(F["h_x"].shape[0])
@@ -95,5 +95,5 @@ def close_felt(m: Moves, F: dict[str, Any], by_inputs: np.ndarray) -> Moves:
     direct = join(np.zeros((k, n - by_inputs.shape[1])), by_inputs, F["h_x"])
     total = found + direct
     x = solve(np.eye(k) - total[:, n:], total[:, :n])
-    parts = {field.name: getattr(m, field.name) for field in fields(m) if field.name != "felt"}
-    return replace(m, felt=x, **{name: part[:, :n] + part[:, n:] @ x for name, part in parts.items()})
+    parts = {field.name: getattr(m, field.name) for field in fields(m) if field.name != "feedback"}
+    return replace(m, feedback=x, **{name: part[:, :n] + part[:, n:] @ x for name, part in parts.items()})
