@@ -33,7 +33,7 @@ MOST_PANELS = 8
 _FORMAT = 2  # files of format 1 have no seal
 # What every file has: notes, and arrays by dimensions.
 _ALWAYS = ("model", "integrator")
-_ARRAYS = {"states": ("time", "state"), "tops": ("time", "top"), "inputs": ("time", "input")}
+_ARRAYS = ("states", "tops", "inputs")
 
 
 @public_methods

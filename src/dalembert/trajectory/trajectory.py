@@ -39,15 +39,12 @@ Ranges = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
-# What every run has: notes, and arrays by dimensions.
+# What every run has: notes and arrays.
 _ALWAYS = ("model", "formulation", "coordinate_kind", "integrator", "parameters", "events")
-_ARRAYS = {
-    "q": ("time", "coordinate"), "u": ("time", "velocity"), "position": ("time", "body", "axis"),
-    "orientation": ("time", "body", "component"), "angular_velocity": ("time", "body", "axis"),
-    "linear_velocity": ("time", "body", "axis"), "kinetic": ("time",), "potential": ("time",), "work": ("time",),
-    "momentum": ("time", "moment", "axis"), "joint_coordinates": ("time", "joint_q"),
-    "joint_velocities": ("time", "joint_u"), "outputs": ("time", "output"),
-}  # fmt: skip
+_ARRAYS = (
+    "q", "u", "position", "orientation", "angular_velocity", "linear_velocity", "kinetic", "potential", "work",
+    "momentum", "joint_coordinates", "joint_velocities", "outputs",
+)  # fmt: skip
 
 
 @public_methods
