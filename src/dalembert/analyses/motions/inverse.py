@@ -24,7 +24,7 @@ from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_for
 from dalembert.errors import DalembertError
-from dalembert.model import Model
+from dalembert.model import Model, model_of
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import HasState, State, state_of
@@ -86,8 +86,7 @@ def inverse_dynamics(
     if isinstance(model, Planar):
         unknowns = list(model.inputs) if unknowns is None else unknowns
         model = model.prescribed_model(motion, unknowns)
-    if not isinstance(model, Model):
-        raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
+    model = model_of(model)
     names: Any = unknowns
     names = tuple(names) if isinstance(names, (*MAPPING, *SEQUENCE)) else names
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
