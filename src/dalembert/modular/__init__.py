@@ -10,17 +10,6 @@ from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.subsystem import PartView, Subsystem
 
 __all__ = [
-    "SVD",
-    "Choice",
-    "Given",
-    "Label",
-    "Labelled",
-    "LeastSquares",
-    "ModularEquations",
-    "PartView",
-    "Pivoted",
-    "Strategy",
-    "Subsystem",
-    "Symbolic",
-    "assemble",
-]
+    "SVD", "Choice", "Given", "Label", "Labelled", "LeastSquares", "ModularEquations", "PartView", "Pivoted",
+    "Strategy", "Subsystem", "Symbolic", "assemble",
+]  # fmt: skip

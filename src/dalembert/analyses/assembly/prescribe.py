@@ -23,17 +23,9 @@ from dalembert.model.flatten import Scope
 from dalembert.values import MAPPING, SEQUENCE, TUPLE
 
 __all__ = [
-    "Given",
-    "Point",
-    "Unknown",
-    "add_turns",
-    "given_motion",
-    "output_name",
-    "quantities_of",
-    "targets_of",
-    "unknowns_of",
-    "working_model",
-]
+    "Given", "Point", "Unknown", "add_turns", "given_motion", "output_name", "quantities_of", "targets_of",
+    "unknowns_of", "working_model",
+]  # fmt: skip
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 ROOT = Scope("", None, None)
