@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known, index_of, unknown
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
@@ -129,7 +129,7 @@ class Trajectory(Labeled):
         mine = [entry for entry in entries if entry == name or entry.startswith(f"{name}[")]
         if not mine:
             names = sorted({entry.split("[")[0] for entry in entries})
-            raise DalembertError(f"unknown joint {name!r}; the trajectory has {', '.join(names)}")
+            raise unknown("unknown joint", name, names, "the trajectory has")
         rates = [e for e in map(str, self.data.joint_u.values) if e == name or e.startswith(f"{name}[")]
         q, u = self.data.joint_coordinates.sel(joint_q=mine), self.data.joint_velocities.sel(joint_u=rates)
         return JointMotion(
@@ -139,10 +139,9 @@ class Trajectory(Labeled):
 
     def state(self, name: str) -> xr.DataArray:
         """One of the model's own states (``Model.state``)."""
-        known = [entry.name for entry in self.dynamics.coordinates.own_states]
-        if name not in known:
-            raise DalembertError(f"unknown state {name!r}; the model has {', '.join(known) or 'none'}")
-        return self.data.q.isel(coordinate=self.dynamics.coordinates.own_states[known.index(name)].q, drop=True)
+        own = self.dynamics.coordinates.own_states
+        k = index_of("unknown state", name, [entry.name for entry in own], "the model has")
+        return self.data.q.isel(coordinate=own[k].q, drop=True)
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs."""
@@ -237,9 +236,7 @@ class Trajectory(Labeled):
         return [Happening(**event) for event in json.loads(self.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
-        names = [str(value) for value in self.values(dimension)]
-        if name not in names:
-            raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names) or 'none'}")
+        check_known(f"unknown {dimension}", name, map(str, self.values(dimension)), "the trajectory has")
 
     if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -23,7 +23,7 @@ from dalembert.arguments import public
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_for
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, unknown
 from dalembert.model import Model, model_of
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
@@ -175,7 +175,7 @@ def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarra
     names = [one.name for one in unknowns]
     for name, value in weights.items():
         if name not in names:
-            raise DalembertError(f"weights: unknown {name!r}; the unknowns are {', '.join(names)}")
+            raise unknown("weights: unknown", name, names, "the unknowns are")
         if not is_positive(value):
             raise DalembertError(f"weights: {name!r} must be a positive number, got {value!r}")
     return np.array([float(weights.get(name, 1.0)) for name in names])
