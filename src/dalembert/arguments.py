@@ -31,17 +31,9 @@ from dalembert.errors import DalembertError, MissingError, did_you_mean
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
 __all__ = [
-    "Between",
-    "Count",
-    "Number",
-    "Order",
-    "Seed",
-    "entry_of",
-    "no_attribute",
-    "public",
-    "public_class",
+    "Between", "Count", "Number", "Order", "Seed", "entry_of", "no_attribute", "public", "public_class",
     "public_methods",
-]
+]  # fmt: skip
 
 P = ParamSpec("P")
 R = TypeVar("R")

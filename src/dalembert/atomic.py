@@ -17,37 +17,10 @@ __all__ = ["STALE", "atomic_file", "check_suffix", "make_folder", "remove_parts"
 STALE = 3600.0  # seconds after which a part that nobody finished was left behind by a process that was killed
 
 # Endings that promise a format.
-FORMATS = frozenset(
-    [
-        ".avi",
-        ".csv",
-        ".gif",
-        ".h5",
-        ".htm",
-        ".html",
-        ".jpeg",
-        ".jpg",
-        ".json",
-        ".mat",
-        ".mp4",
-        ".nc",
-        ".npy",
-        ".npz",
-        ".pdf",
-        ".pickle",
-        ".pkl",
-        ".png",
-        ".svg",
-        ".tex",
-        ".txt",
-        ".webm",
-        ".xls",
-        ".xlsx",
-        ".xml",
-        ".yaml",
-        ".yml",
-    ]
-)
+FORMATS = {
+    ".avi", ".csv", ".gif", ".h5", ".htm", ".html", ".jpeg", ".jpg", ".json", ".mat", ".mp4", ".nc", ".npy", ".npz",
+    ".pdf", ".pickle", ".pkl", ".png", ".svg", ".tex", ".txt", ".webm", ".xls", ".xlsx", ".xml", ".yaml", ".yml",
+}  # fmt: skip
 
 
 def check_suffix(

@@ -11,7 +11,8 @@ from pathlib import Path
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
-    "Problem", "ReadWarning", "SimulationError", "ViewError", "did_you_mean", "warn",
+    "Problem", "ReadWarning", "SimulationError", "ViewError", "check_known", "did_you_mean", "index_of", "unknown",
+    "warn",
 ]  # fmt: skip
 
 _PACKAGE = str(Path(__file__).parent)
@@ -64,6 +65,30 @@ class MissingError(DalembertError, IndexError, KeyError):
     """What was asked for by number or by name is not there; as an IndexError it ends loops over numbers."""
 
     __str__ = Exception.__str__  # a KeyError shows its message in quotation marks
+
+
+def unknown(what: str, name: object, known: Iterable[str], has: str = "there are") -> DalembertError:
+    """What to raise where a name is not among those that are known: the nearest, and all."""
+    names = list(known)
+    question = did_you_mean(name, names)
+    return DalembertError(f"{what} {name!r}; {question}{' ' * bool(question)}{has} {', '.join(names) or 'none'}")
+
+
+def check_known(what: str, name: object, known: Iterable[str], has: str = "expected one of") -> None:
+    """Raise if a name is not among those that are known."""
+    index_of(what, name, known, has)
+
+
+def index_of(what: str, name: object, known: Iterable[str], has: str = "there are") -> int:
+    """The place of a name among those that are known.
+
+    Raises:
+        DalembertError: it is none of them.
+    """
+    names = list(known)
+    if name not in names:
+        raise unknown(what, name, names, has)
+    return names.index(str(name))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dalembert.algebra import NUMPY
 from dalembert.arguments import public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.equations import Equations
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known, unknown
 from dalembert.model.flatten import Flat
 from dalembert.spatial import Pose
 
@@ -64,14 +64,13 @@ class State:
 
     def joint(self, name: str) -> tuple[np.ndarray, np.ndarray]:
         """Coordinates and velocities of a joint."""
-        if name not in self.coordinates.flat.joints:
-            raise DalembertError(f"unknown joint {name!r}; the model has {', '.join(self.coordinates.flat.joints)}")
+        check_known("unknown joint", name, self.coordinates.flat.joints, "the model has")
         return self._equations.joint_coordinates(name)
 
     def body(self, name: str) -> tuple[Pose, np.ndarray]:
         """World pose of a body and its twist in body axes."""
         if name not in ("ground", *self.coordinates.flat.bodies):
-            raise DalembertError(f"unknown body {name!r}; the model has {', '.join(self.coordinates.flat.bodies)}")
+            raise unknown("unknown body", name, self.coordinates.flat.bodies, "the model has")
         return self._equations.motion.body(name)
 
     def to(

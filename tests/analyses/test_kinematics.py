@@ -234,7 +234,7 @@ def test_results_are_read_printed_drawn_and_saved(tmp_path):
         (lambda: da.kinematics(da.library.four_bar(), 1.0, {"A": "t", "D": "t"}), "over-determines"),
         (lambda: da.kinematics(da.library.four_bar(), None, {"A": "t"}), "how long?"),
         (lambda: da.kinematics(da.library.four_bar(), 1.0, {"Q": "t"}), "unknown 'Q'"),
-        (lambda: da.kinematics("four-bar", 1.0), "expected a model or compiled equations, got str"),
+        (lambda: da.kinematics("four-bar", 1.0), "expected a model, got str"),
         (lambda: driven_run().joint("Z"), "unknown joint 'Z'; there are A"),
         (lambda: driven_run().path("Z"), "unknown body 'Z'"),
         (lambda: driven_run().path("crank", (1, 2)), "expected three numbers"),

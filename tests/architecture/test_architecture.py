@@ -74,18 +74,8 @@ LEVEL = {name: level for level, row in enumerate(LAYERS) for name in row}
 
 # Calls that run text or unpack code. Each exception was read and is safe for the reason given.
 FORBIDDEN = {
-    "eval",
-    "exec",
-    "sympify",
-    "parse_expr",
-    "lambdify",
-    "load",
-    "loads",
-    "compile",
-    "__import__",
-    "system",
-    "popen",
-}
+    "eval", "exec", "sympify", "parse_expr", "lambdify", "load", "loads", "compile", "__import__", "system", "popen",
+}  # fmt: skip
 FORBIDDEN_OWNERS = {
     "load": {"yaml", "pickle", "marshal", "shelve", "np", "numpy", "joblib", "dill"},
     "loads": {"pickle", "marshal", "dill"},
@@ -234,18 +224,8 @@ def test_importing_the_package_imports_nothing_heavy():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     heavy = {
-        "numpy",
-        "scipy",
-        "sympy",
-        "casadi",
-        "numba",
-        "llvmlite",
-        "pydantic",
-        "xarray",
-        "matplotlib",
-        "rich",
-        "typer",
-    }
+        "numpy", "scipy", "sympy", "casadi", "numba", "llvmlite", "pydantic", "xarray", "matplotlib", "rich", "typer",
+    }  # fmt: skip
     assert "dalembert" in loaded
     assert not loaded & heavy
     assert sum(name.startswith("dalembert") for name in done.stdout.split()) <= 3

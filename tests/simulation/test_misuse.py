@@ -469,6 +469,8 @@ def _without_outputs():
         (lambda: da.library.fourbar, "did you mean four_bar"),
         (lambda: da.library.four_bar(cranck=0.3), "did you mean 'crank'"),
         (lambda: da.simulation, "did you mean simulate"),
+        (lambda: da.simulate(da.library.pendulum(), 0.01, integrator="rk5"), "'rk5'; did you mean rk4"),
+        (lambda: da.assemble(da.library.four_bar()).body("coupla"), r"did you mean coupler\? the model has crank"),
         (lambda: da.library.four_bar().simulate(1.0), r"it is da\.simulate\(model, …\)"),
         (lambda: da.simulate(da.library.pendulum(), 0.01).reaktion, "the trajectory has no .* did you mean reaction"),
         (lambda: da.simulate(da.library.pendulum(), "1s"), "simulate: duration must be a finite number, got '1s'"),

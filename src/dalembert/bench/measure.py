@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from dalembert.bench.problems import PROBLEMS, PublicProblem, Way
-from dalembert.errors import DalembertError
+from dalembert.errors import check_known
 from dalembert.integrators.scipy_ivp import SciPy
 from dalembert.trajectory import Trajectory
 
@@ -67,8 +67,7 @@ def chosen(names: Iterable[str] | None) -> list[PublicProblem]:
     """Problems by name; all if none are named."""
     wanted = list(PROBLEMS) if names is None else list(names)
     for name in wanted:
-        if name not in PROBLEMS:
-            raise DalembertError(f"unknown problem {name!r}; expected one of {', '.join(PROBLEMS)}")
+        check_known("unknown problem", name, PROBLEMS)
     return [PROBLEMS[name] for name in wanted]
 
 

@@ -17,14 +17,9 @@ __all__ = ["emit_module", "operation_text"]
 _ARITHMETIC = {"add": "fadd", "sub": "fsub", "mul": "fmul"}
 _COMPARE = {"lt": "olt", "le": "ole", "eq": "oeq", "ne": "une"}
 _INTRINSIC = {
-    "sqrt": "sqrt",
-    "fabs": "fabs",
-    "floor": "floor",
-    "ceil": "ceil",
-    "copysign": "copysign",
-    "fmin": "minnum",
+    "sqrt": "sqrt", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "copysign": "copysign", "fmin": "minnum",
     "fmax": "maxnum",
-}
+}  # fmt: skip
 
 # Up to this many evaluations of sin, cos are expanded in place; beyond, the code would grow too much.
 _INLINE_SINCOS = 100

@@ -10,21 +10,10 @@ from dalembert.coordinates.natural_kinematics import NaturalKinematics
 from dalembert.coordinates.relative import Relative
 
 __all__ = [
-    "COORDINATES",
-    "Absolute",
-    "CoordinateOptions",
-    "Coordinates",
-    "Generalized",
-    "GeneralizedCoordinates",
-    "GeneralizedKinematics",
-    "Kinematics",
-    "MappedKinematics",
-    "Natural",
-    "NaturalCoordinates",
-    "NaturalKinematics",
-    "Relative",
-    "TreeKinematics",
-]
+    "COORDINATES", "Absolute", "CoordinateOptions", "Coordinates", "Generalized", "GeneralizedCoordinates",
+    "GeneralizedKinematics", "Kinematics", "MappedKinematics", "Natural", "NaturalCoordinates", "NaturalKinematics",
+    "Relative", "TreeKinematics",
+]  # fmt: skip
 
 # Options with which a kind of coordinates may be asked for.
 CoordinateOptions = Generalized | Natural

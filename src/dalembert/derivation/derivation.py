@@ -23,7 +23,7 @@ from dalembert.derivation.rows import Rows, opened
 from dalembert.derivation.simplify import Budget, simplify_array
 from dalembert.derivation.typeset_document import Document, aligned
 from dalembert.derivation.typesetter import Typesetter
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known, unknown
 from dalembert.formulations import FORMULATIONS, Formulation
 from dalembert.model import Flat, Model, flatten, model_of
 
@@ -68,8 +68,7 @@ def derive(
     """
     if hasattr(model, "equations_of_motion"):  # a subsystem derives its own
         return model.equations_of_motion()
-    if method not in METHODS:
-        raise DalembertError(f"unknown method {method!r}; expected one of {', '.join(METHODS)}")
+    check_known("unknown method", method, METHODS)
     if simplify not in (True, False, "auto"):
         raise DalembertError(f"simplify must be True, False or 'auto', got {simplify!r}")
     chosen = _formulation(formulation)
@@ -119,7 +118,7 @@ def derivable() -> list[str]:
 def _formulation(given: str | Formulation) -> Formulation:
     if isinstance(given, str):
         if given not in FORMULATIONS:
-            raise DalembertError(f"unknown formulation {given!r}; these can be derived: {', '.join(derivable())}")
+            raise unknown("unknown formulation", given, derivable(), "these can be derived:")
         given = FORMULATIONS[given]()
     if not hasattr(given, "derive"):
         raise DalembertError(
@@ -257,7 +256,7 @@ class Derivation:
         for symbol in self.setup.book.latex:
             if symbol.name == name:
                 return symbol
-        raise DalembertError(f"no symbol is called {name!r}; there are {', '.join(map(str, self.setup.book.latex))}")
+        raise unknown("no symbol is called", name, map(str, self.setup.book.latex))
 
     # Mathematics
 

@@ -24,7 +24,7 @@ from dalembert.dynamics.rolled import Rolled
 from dalembert.dynamics.rub import parameters_along
 from dalembert.dynamics.shared_traces import SharedTraces
 from dalembert.equations import Equations, Level
-from dalembert.errors import DalembertError, InputError, ModelError
+from dalembert.errors import DalembertError, InputError, ModelError, unknown
 from dalembert.formulations import Formulation
 from dalembert.integrators.base import Problem
 from dalembert.model import Flat, Model, flatten, model_of
@@ -203,7 +203,7 @@ class Dynamics:
         for known in (name, f"{name}[0]") if isinstance(name, str) else ():
             if known in self.u_names:
                 return self.u_names.index(known)
-        raise DalembertError(f"no velocity is called {name!r}; expected one of {', '.join(self.u_names)}")
+        raise unknown("no velocity is called", name, self.u_names, "expected one of")
 
     def parameters(self, values: dict[str, float] | None = None) -> np.ndarray:
         """The parameter vector, with some values replaced."""

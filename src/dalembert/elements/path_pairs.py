@@ -26,7 +26,7 @@ from dalembert.expressions.curves import Outline, call
 from dalembert.expressions.symbols import Reference
 from dalembert.spatial.so3 import cross
 
-__all__ = ["check_beside", "check_path", "closes", "path_on_path", "path_on_plane", "roller_on_path"]
+__all__ = ["check_beside", "check_hollow", "check_path", "closes", "path_on_path", "path_on_plane", "roller_on_path"]
 
 GUESSES = 32  # points of a curve from the nearest of which Newton's method begins
 PAIR_GUESSES = 10  # of each of two curves
@@ -428,8 +428,13 @@ def check_beside(site: Site, curve: Surface, other: Surface) -> None:
     with np.errstate(divide="ignore", invalid="ignore"):
         bulge = (tx * by - ty * bx) / np.hypot(tx, ty) ** 3
     hollow = np.nan_to_num(bulge if curve.inside else -bulge)
+    check_hollow(site, size, hollow, [f"s = {place:.4g}" for place in s])
+
+
+def check_hollow(site: Site, size: float, hollow: np.ndarray, places: list[str]) -> None:
+    """A roller must fit where a curve is most hollow; ``hollow``: its curvature at these places."""
     worst = int(np.argmax(hollow))
     if hollow[worst] * size >= 1:
-        message = f"a roller of radius {size:g} does not fit into the curve at s = {s[worst]:.4g}, whose radius of "
+        message = f"a roller of radius {size:g} does not fit into the curve at {places[worst]}, whose radius of "
         message += f"curvature there is {1 / hollow[worst]:.4g}"
         site.report("surfaces", message, "a smaller roller, or a smoother curve")

@@ -14,7 +14,15 @@ import numpy as np
 import sympy as sp
 
 from dalembert.elements.motion import Motion
-from dalembert.elements.path_pairs import check_beside, check_path, closes, path_on_path, path_on_plane, roller_on_path
+from dalembert.elements.path_pairs import (
+    check_beside,
+    check_hollow,
+    check_path,
+    closes,
+    path_on_path,
+    path_on_plane,
+    roller_on_path,
+)
 from dalembert.elements.site import Site, check_two_bodies
 from dalembert.elements.surface_data import ANGLE, ASIDE, SAMPLES, TINY, At, Placed, Surface, Touching, is_path, settled
 from dalembert.elements.terrain_pairs import ball_on_terrain, point_on_terrain
@@ -149,12 +157,7 @@ def _check_roller(site: Site, curve: Surface, roller: Surface) -> None:
     bend = (np.roll(r, -1) - 2 * r + np.roll(r, 1)) / step**2
     curvature = (r * r + 2 * slope * slope - r * bend) / (r * r + slope * slope) ** 1.5
     hollow = curvature if curve.inside else -curvature
-    worst = int(np.argmax(hollow))
-    if hollow[worst] * size >= 1:
-        angle = worst * 2 / SAMPLES
-        message = f"a roller of radius {size:g} does not fit into the curve at angle = {angle:.4g} π, whose radius of "
-        message += f"curvature there is {1 / hollow[worst]:.4g}"
-        site.report("surfaces", message, "a smaller roller, or a smoother curve")
+    check_hollow(site, size, hollow, [f"angle = {k * 2 / SAMPLES:.4g} π" for k in range(SAMPLES)])
 
 
 def curvature_radius(motion: Motion, surfaces: tuple[Surface, Surface]) -> Any:

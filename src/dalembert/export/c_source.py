@@ -24,16 +24,9 @@ from dalembert.native.types import FLOAT, Type, parts_of, vector
 from dalembert.view.page import asset
 
 __all__ = [
-    "CProgram",
-    "Shown",
-    "arena_needed",
-    "c_body",
-    "c_memory",
-    "c_remark",
-    "c_source",
-    "run_program",
+    "CProgram", "Shown", "arena_needed", "c_body", "c_memory", "c_remark", "c_source", "run_program",
     "write_c_program",
-]
+]  # fmt: skip
 
 _ROOM = "dalembert.export"
 LEAST_ARENA = 1 << 14  # bytes

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from dalembert.errors import CompileError, DalembertError
+from dalembert.errors import CompileError, DalembertError, unknown
 
 __all__ = ["PLATFORMS", "Platform", "compile_for", "platforms_asked", "this_platform", "zip_fmu"]
 
@@ -85,7 +85,7 @@ def platforms_asked(platforms: str | Sequence[str] | None, version: int) -> list
     asked = known if platforms == "all" else [platforms] if isinstance(platforms, str) else list(platforms)
     for name in asked:
         if name not in PLATFORMS:
-            raise DalembertError(f"platforms: unknown {name!r}; there are {', '.join(PLATFORMS)}, and 'all'")
+            raise unknown("platforms: unknown", name, [*PLATFORMS, "all"])
         if name not in known:
             raise DalembertError(f"platforms: FMI 2 has no name for {name!r}.  Fix: version=3")
         if _command(name) is None:

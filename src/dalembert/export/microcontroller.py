@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dalembert.atomic import write_atomic
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known
 from dalembert.export.c_source import CProgram, Shown, c_memory, c_remark, c_source
 from dalembert.native.targets import MICROCONTROLLERS
 from dalembert.view.page import asset
@@ -24,8 +24,7 @@ def check_processors(given: str | Sequence[str]) -> list[str]:
     """Names of processors, each once."""
     names = [given] if isinstance(given, str) else list(given)
     for name in names:
-        if name not in MICROCONTROLLERS:
-            raise DalembertError(f"processors: unknown {name!r}; there are {', '.join(MICROCONTROLLERS)}")
+        check_known("processors: unknown", name, MICROCONTROLLERS, "there are")
     return list(dict.fromkeys(names))
 
 

@@ -21,27 +21,7 @@ from dalembert.expressions.symbols import (
 )
 
 __all__ = [
-    "STATE",
-    "TIME",
-    "Curve",
-    "Grid",
-    "GridCall",
-    "Reference",
-    "TableCall",
-    "derivative",
-    "difference",
-    "evaluate",
-    "expanded",
-    "is_number",
-    "number",
-    "parameter",
-    "parse",
-    "reference",
-    "references",
-    "replaced",
-    "switches_in",
-    "symbols_of",
-    "tables_in",
-    "to_text",
-    "values_by_name",
-]
+    "STATE", "TIME", "Curve", "Grid", "GridCall", "Reference", "TableCall", "derivative", "difference", "evaluate",
+    "expanded", "is_number", "number", "parameter", "parse", "reference", "references", "replaced", "switches_in",
+    "symbols_of", "tables_in", "to_text", "values_by_name",
+]  # fmt: skip

@@ -34,32 +34,9 @@ __all__ = ["FORMULATIONS", "BlockFormulation", "Formulation", "Support"]
 FORMULATIONS: dict[str, type[Formulation]] = {
     formulation.name: formulation
     for formulation in (
-        LagrangeMultipliers,
-        Recursive,
-        Projection,
-        Penalty,
-        AugmentedLagrangian,
-        UdwadiaKalaba,
-        Gauss,
-        Jourdain,
-        Independent,
-        NewtonEuler,
-        CoordinatePartitioning,
-        VelocityTransformation,
-        Modular,
-        LieGroup,
-        Woronetz,
-        Canonical,
-        CanonicalIndependent,
-        CanonicalAugmented,
-        Lagrange,
-        Hamilton,
-        Routh,
-        Maggi,
-        Kane,
-        GibbsAppell,
-        BoltzmannHamel,
-        Volterra,
-        VolterraReduced,
+        LagrangeMultipliers, Recursive, Projection, Penalty, AugmentedLagrangian, UdwadiaKalaba, Gauss, Jourdain,
+        Independent, NewtonEuler, CoordinatePartitioning, VelocityTransformation, Modular, LieGroup, Woronetz,
+        Canonical, CanonicalIndependent, CanonicalAugmented, Lagrange, Hamilton, Routh, Maggi, Kane, GibbsAppell,
+        BoltzmannHamel, Volterra, VolterraReduced,
     )
-}
+}  # fmt: skip

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known
 from dalembert.formulations.augmented_lagrangian import Augmented
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.formulations.canonical import (
@@ -174,8 +174,7 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.form not in FORMS:
-            raise DalembertError(f"{self.name}: unknown form {self.form!r}; expected one of {', '.join(FORMS)}")
+        check_known(f"{self.name}: unknown form", self.form, FORMS)
         for name in DIAGONALS:
             if not isinstance(getattr(self, name), NUMBER):
                 raise DalembertError(

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, mechanism_of
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known
 from dalembert.formulations.base import BlockFormulation, Sizes, Variables
 from dalembert.formulations.shared.partitioned_states import check_state, partitioned_size, partitioned_variables
 from dalembert.native import Flags, Int, Matrix, Native, Record, Ref, native
@@ -148,8 +148,7 @@ class Independent(BlockFormulation):
     keep: bool = False
 
     def __post_init__(self) -> None:
-        if self.basis not in BASES:
-            raise DalembertError(f"{self.name}: unknown basis {self.basis!r}; expected one of {', '.join(BASES)}")
+        check_known(f"{self.name}: unknown basis", self.basis, BASES)
         if (self.B is not None) != (self.basis == "given"):
             raise DalembertError(f"{self.name}: B=… and basis='given' belong together")
         if self.B is not None:

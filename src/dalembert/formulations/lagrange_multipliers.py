@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import check_known
 from dalembert.formulations.base import BlockFormulation
 from dalembert.native import Native, native
 from dalembert.numerics.context import ILL_CONDITIONED, NO_MASS, OK, Context, Solution, System, watch
@@ -76,8 +76,7 @@ class LagrangeMultipliers(BlockFormulation):
     solve: str = "null-space"
 
     def __post_init__(self) -> None:
-        if self.solve not in SOLVERS:
-            raise DalembertError(f"{self.name}: unknown way {self.solve!r}; expected one of {', '.join(SOLVERS)}")
+        check_known(f"{self.name}: unknown way", self.solve, SOLVERS)
 
     def chosen_solver(self) -> Native:
         return SOLVERS[self.solve]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations
-from dalembert.errors import DalembertError
+from dalembert.errors import check_known
 from dalembert.formulations.base import BlockFormulation, Support
 from dalembert.model.flatten import Module
 from dalembert.native import Record, Ref, native
@@ -72,10 +72,7 @@ class Modular(BlockFormulation):
     merge: bool = True
 
     def __post_init__(self) -> None:
-        if self.grouping not in GROUPINGS:
-            raise DalembertError(
-                f"{self.name}: unknown grouping {self.grouping!r}; expected one of {', '.join(GROUPINGS)}"
-            )
+        check_known(f"{self.name}: unknown grouping", self.grouping, GROUPINGS)
 
     @classmethod
     def supports(cls) -> Support:

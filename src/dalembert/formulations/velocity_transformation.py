@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations, mechanism_of
-from dalembert.errors import DalembertError
+from dalembert.errors import check_known
 from dalembert.formulations.base import BlockFormulation, Support, usual_blocks
 from dalembert.formulations.jourdain import jourdain_solver
 from dalembert.formulations.penalty import DIAGONALS, PenaltyOptions, check_penalty, penalized_matrix, penalty_solver
@@ -61,14 +61,8 @@ class VelocityTransformation(BlockFormulation):
     mu: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.closing not in CLOSINGS:
-            raise DalembertError(
-                f"{self.name}: unknown closing {self.closing!r}; expected one of {', '.join(CLOSINGS)}"
-            )
-        if self.dependent not in DEPENDENT:
-            raise DalembertError(
-                f"{self.name}: unknown dependent velocities {self.dependent!r}; expected one of {', '.join(DEPENDENT)}"
-            )
+        check_known(f"{self.name}: unknown closing", self.closing, CLOSINGS)
+        check_known(f"{self.name}: unknown dependent velocities", self.dependent, DEPENDENT)
         check_penalty(self.name, self.alpha, self.omega, self.mu)
 
     @classmethod

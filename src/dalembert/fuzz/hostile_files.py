@@ -35,22 +35,9 @@ VALUES: tuple[Any, ...] = (
     [1e308, 1e308, 1e308],
 )  # fmt: skip
 NUMBERS = (
-    "",
-    "0",
-    "-1",
-    "1e99",
-    "1e308",
-    "1e-320",
-    "nan",
-    "1 2 3 4 5 6 7",
-    "0 0 0 0",
-    "a",
-    "ground",
-    "world",
-    "free",
-    "-0",
+    "", "0", "-1", "1e99", "1e308", "1e-320", "nan", "1 2 3 4 5 6 7", "0 0 0 0", "a", "ground", "world", "free", "-0",
     "1e999",
-)
+)  # fmt: skip
 
 
 def hostile_file(kind: str, seed: int) -> tuple[bytes, int]:

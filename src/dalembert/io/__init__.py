@@ -9,19 +9,6 @@ from dalembert.io.table_files import read_grid, read_table
 from dalembert.io.yaml_files import dumps, loads
 
 __all__ = [
-    "READERS",
-    "WRITERS",
-    "dumps",
-    "json_schema",
-    "loads",
-    "loads_robot",
-    "mesh_body",
-    "planar_json_schema",
-    "planar_markdown",
-    "read",
-    "read_grid",
-    "read_table",
-    "reference_markdown",
-    "register",
-    "write",
-]
+    "READERS", "WRITERS", "dumps", "json_schema", "loads", "loads_robot", "mesh_body", "planar_json_schema",
+    "planar_markdown", "read", "read_grid", "read_table", "reference_markdown", "register", "write",
+]  # fmt: skip

@@ -39,15 +39,8 @@ _JOINT_PARTS = (
     "drake:screw_thread_pitch",
 )  # fmt: skip
 _ROBOT_PARTS = (
-    "link",
-    "joint",
-    "drake:joint",
-    "loop_joint",
-    "drake:ball_constraint",
-    "transmission",
-    "gazebo",
-    "material",
-)
+    "link", "joint", "drake:joint", "loop_joint", "drake:ball_constraint", "transmission", "gazebo", "material",
+)  # fmt: skip
 
 
 def read_urdf(

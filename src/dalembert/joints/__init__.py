@@ -25,26 +25,10 @@ __all__ = ["JOINTS", "Custom", "CustomMotion", "Free", "Joint", "JointData", "da
 JOINTS: dict[str, type[Joint]] = {
     joint.kind: joint
     for joint in (
-        Revolute,
-        Prismatic,
-        Cylindrical,
-        Screw,
-        Universal,
-        Spherical,
-        Planar,
-        Translational,
-        PlanarTranslation,
-        Schoenflies,
-        Fixed,
-        Free,
-        PointOnLine,
-        PointOnPlane,
-        Distance,
-        RollingDisc,
-        RollingSphere,
-        Custom,
+        Revolute, Prismatic, Cylindrical, Screw, Universal, Spherical, Planar, Translational, PlanarTranslation,
+        Schoenflies, Fixed, Free, PointOnLine, PointOnPlane, Distance, RollingDisc, RollingSphere, Custom,
     )
-}
+}  # fmt: skip
 
 
 def data_of(kind: Any) -> type[JointData]:

@@ -62,53 +62,14 @@ if TYPE_CHECKING:
     from dalembert.model import Model
 
 __all__ = [
-    "LIBRARY",
-    "PLANAR",
-    "andrews",
-    "belt_drive",
-    "bennett",
-    "bicycle",
-    "bouncing_ball",
-    "bricard",
-    "build",
-    "cam_follower",
-    "cart_pendulum",
-    "clutch",
-    "crank_rocker",
-    "delta_robot",
-    "desk_lamp",
-    "double_pendulum",
-    "duration",
-    "five_bar",
-    "four_bar",
-    "geneva_drive",
-    "hopping_leg",
-    "knife_edge",
-    "n_four_bar",
-    "n_pendulum",
-    "names",
-    "parallelogram",
-    "pendulum",
-    "planar_pendulum",
-    "quarter_car",
-    "rocking_block",
-    "rolling_disc",
-    "rolling_sphere",
-    "sarrus",
-    "satellite",
-    "slider_crank",
-    "slider_crank_3d",
-    "slider_crank_3d_modular",
-    "snakeboard",
-    "spinning_top",
-    "stewart_platform",
-    "stick_slip",
-    "three_rrr",
-    "tricycle",
-    "wheelset",
-    "whitworth",
+    "LIBRARY", "PLANAR", "andrews", "belt_drive", "bennett", "bicycle", "bouncing_ball", "bricard", "build",
+    "cam_follower", "cart_pendulum", "clutch", "crank_rocker", "delta_robot", "desk_lamp", "double_pendulum",
+    "duration", "five_bar", "four_bar", "geneva_drive", "hopping_leg", "knife_edge", "n_four_bar", "n_pendulum",
+    "names", "parallelogram", "pendulum", "planar_pendulum", "quarter_car", "rocking_block", "rolling_disc",
+    "rolling_sphere", "sarrus", "satellite", "slider_crank", "slider_crank_3d", "slider_crank_3d_modular",
+    "snakeboard", "spinning_top", "stewart_platform", "stick_slip", "three_rrr", "tricycle", "wheelset", "whitworth",
     "woodpecker",
-]
+]  # fmt: skip
 
 
 class Entry:
@@ -144,44 +105,13 @@ def _public_function(name: str) -> Callable[..., Model]:
 LIBRARY: dict[str, Callable[..., Model]] = {
     name: Entry(name)
     for name in (
-        "pendulum",
-        "double-pendulum",
-        "n-pendulum",
-        "cart-pendulum",
-        "four-bar",
-        "crank-rocker",
-        "slider-crank",
-        "slider-crank-3d",
-        "spinning-top",
-        "rolling-disc",
-        "rolling-sphere",
-        "knife-edge",
-        "snakeboard",
-        "bicycle",
-        "stewart-platform",
-        "delta-robot",
-        "satellite",
-        "andrews",
-        "parallelogram",
-        "desk-lamp",
-        "bouncing-ball",
-        "cam-follower",
-        "stick-slip",
-        "rocking-block",
-        "woodpecker",
-        "clutch",
-        "geneva-drive",
-        "belt-drive",
-        "hopping-leg",
-        "wheelset",
-        "n-four-bar",
-        "sarrus",
-        "bennett",
-        "bricard",
-        "five-bar",
-        "quarter-car",
+        "pendulum", "double-pendulum", "n-pendulum", "cart-pendulum", "four-bar", "crank-rocker", "slider-crank",
+        "slider-crank-3d", "spinning-top", "rolling-disc", "rolling-sphere", "knife-edge", "snakeboard", "bicycle",
+        "stewart-platform", "delta-robot", "satellite", "andrews", "parallelogram", "desk-lamp", "bouncing-ball",
+        "cam-follower", "stick-slip", "rocking-block", "woodpecker", "clutch", "geneva-drive", "belt-drive",
+        "hopping-leg", "wheelset", "n-four-bar", "sarrus", "bennett", "bricard", "five-bar", "quarter-car",
     )
-}
+}  # fmt: skip
 
 
 # Planar mechanisms by nodes; whatever takes a model takes them too.
@@ -190,22 +120,10 @@ PLANAR: dict[str, Callable[..., Any]] = {name: Entry(name) for name in ("planar-
 
 # How long a run of them is worth watching (s), where it is not ten seconds.
 DURATIONS = {
-    "andrews": 0.03,
-    "belt-drive": 2.0,
-    "bouncing-ball": 4.0,
-    "cam-follower": 1.0,
-    "clutch": 3.0,
-    "delta-robot": 2.0,
-    "five-bar": 3.0,
-    "geneva-drive": 4.0,
-    "hopping-leg": 4.0,
-    "quarter-car": 2.5,
-    "rocking-block": 4.0,
-    "stewart-platform": 5.0,
-    "stick-slip": 20.0,
-    "wheelset": 3.0,
-    "woodpecker": 1.0,
-}
+    "andrews": 0.03, "belt-drive": 2.0, "bouncing-ball": 4.0, "cam-follower": 1.0, "clutch": 3.0, "delta-robot": 2.0,
+    "five-bar": 3.0, "geneva-drive": 4.0, "hopping-leg": 4.0, "quarter-car": 2.5, "rocking-block": 4.0,
+    "stewart-platform": 5.0, "stick-slip": 20.0, "wheelset": 3.0, "woodpecker": 1.0,
+}  # fmt: skip
 USUAL_DURATION = 10.0
 
 

@@ -8,17 +8,6 @@ from dalembert.model.model import Model, model_of
 from dalembert.model.system import System
 
 __all__ = [
-    "Body",
-    "CustomMotion",
-    "Event",
-    "Flat",
-    "JointData",
-    "Mechanism",
-    "Model",
-    "Output",
-    "Shape",
-    "SubModel",
-    "System",
-    "flatten",
-    "model_of",
-]
+    "Body", "CustomMotion", "Event", "Flat", "JointData", "Mechanism", "Model", "Output", "Shape", "SubModel",
+    "System", "flatten", "model_of",
+]  # fmt: skip

@@ -289,16 +289,16 @@ class _Reader(DocumentReader):
         for name, value in self.mapping(given, path).items():
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 got = f"the formula {clip(value)!r}" if isinstance(value, str) else kind_of(value)
-                message = f"parameter {clip(name)!r}: expected a number, got {got}"
-                self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")
-                draft.missing.setdefault("parameters", set()).add(name)
-                continue
-            try:
-                model.define_parameter(name, value)
-            except (ModelError, OverflowError):
-                message = f"parameter {clip(name)!r}: expected a finite number"
-                self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")
-                draft.missing.setdefault("parameters", set()).add(name)
+                expected = f"a number, got {got}"
+            else:
+                try:
+                    model.define_parameter(name, value)
+                    continue
+                except (ModelError, OverflowError):
+                    expected = "a finite number"
+            message = f"parameter {clip(name)!r}: expected {expected}"
+            self.report(f"{path}.{clip(name)}", message, f"{clip(name)}: 1.0")
+            draft.missing.setdefault("parameters", set()).add(name)
 
     def mapping(self, given: Any, path: str) -> dict[str, Any]:
         if given is None:

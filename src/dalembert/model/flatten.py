@@ -420,11 +420,16 @@ def _add_contact_events(flat: Flat) -> None:
         if contact.sides == 1 and getattr(contact, "upper", None) is not None:
             hits = [f"{name} hit above"]
         for label, side in [*zip(hits, range(2), strict=False), (f"{name} open", -1), (f"{name} rest", -2)]:
-            if label in flat.events:
-                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
             given = {"when": 0, "direction": "falling", "switch": {name: side >= 0} if side > -2 else {}}
             event = ContactEvent.model_validate({"name": label, "contact": name, "side": side, **given})
-            flat.events[label] = (event, scope)
+            _add_event(flat, name, event, scope)
+
+
+def _add_event(flat: Flat, constraint: str, event: Event, scope: Scope) -> None:
+    """Give a constraint an event."""
+    if event.name in flat.events:
+        raise ModelError(Problem(f"event {event.name!r}: constraint {constraint!r} has one of this name", "events"))
+    flat.events[event.name] = (event, scope)
 
 
 def _add_friction_events(flat: Flat) -> None:
@@ -433,11 +438,9 @@ def _add_friction_events(flat: Flat) -> None:
         friction, scope = flat.constraints[name]
         flat.constraints[name] = (friction.among(flat), scope)
         for label, sticks in ((f"{name} stops", True), (f"{name} slips", False)):
-            if label in flat.events:
-                raise ModelError(Problem(f"event {label!r}: constraint {name!r} has one of this name", "events"))
             given = {"when": 0, "direction": "falling", "switch": {name: sticks}}
             event = FrictionEvent.model_validate({"name": label, "friction": name, "sticks": sticks, **given})
-            flat.events[label] = (event, flat.constraints[name][1])
+            _add_event(flat, name, event, scope)
         flat.parameters |= dict.fromkeys(flat.constraints[name][0].parameters(), 0.0)
 
 

@@ -12,18 +12,6 @@ from dalembert.modular.subsystem import PartView, Subsystem
 Labelled = LabeledMatrix  # its earlier name
 
 __all__ = [
-    "SVD",
-    "Choice",
-    "Given",
-    "Label",
-    "LabeledMatrix",
-    "Labelled",
-    "LeastSquares",
-    "ModularEquations",
-    "PartView",
-    "Pivoted",
-    "Strategy",
-    "Subsystem",
-    "Symbolic",
-    "assemble",
-]
+    "SVD", "Choice", "Given", "Label", "LabeledMatrix", "Labelled", "LeastSquares", "ModularEquations", "PartView",
+    "Pivoted", "Strategy", "Subsystem", "Symbolic", "assemble",
+]  # fmt: skip

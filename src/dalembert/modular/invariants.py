@@ -25,14 +25,8 @@ from dalembert.modular.scope import Scope
 from dalembert.modular.variables import local
 
 __all__ = [
-    "Classified",
-    "classify",
-    "constraint_order",
-    "constraint_order_of",
-    "force_order",
-    "top_places",
-    "working_order",
-]
+    "Classified", "classify", "constraint_order", "constraint_order_of", "force_order", "top_places", "working_order",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)

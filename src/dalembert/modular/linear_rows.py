@@ -20,15 +20,8 @@ from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 
 __all__ = [
-    "Evaluated",
-    "KnownRows",
-    "Numbers",
-    "linearizable",
-    "numbers_of",
-    "reference",
-    "reference_slope",
-    "with_known",
-]
+    "Evaluated", "KnownRows", "Numbers", "linearizable", "numbers_of", "reference", "reference_slope", "with_known",
+]  # fmt: skip
 
 ca: Any = casadi
 CONSISTENT = 1e-8  # residual of invariants at a reference

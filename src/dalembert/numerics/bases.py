@@ -22,15 +22,9 @@ from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, o
 from dalembert.numerics.partition import strays
 
 __all__ = [
-    "KeptBasis",
-    "basis_along",
-    "basis_at",
-    "basis_by_qr",
-    "basis_by_svd",
-    "follow_basis",
-    "recall_basis",
+    "KeptBasis", "basis_along", "basis_at", "basis_by_qr", "basis_by_svd", "follow_basis", "recall_basis",
     "renew_basis",
-]
+]  # fmt: skip
 
 
 class KeptBasis(Record):

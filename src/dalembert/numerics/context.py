@@ -14,32 +14,9 @@ from dalembert.errors import InputError
 from dalembert.native import Flag, Function, Int, Integers, Kernel, Matrix, Outputs, Real, Record, Ref, Vector, native
 
 __all__ = [
-    "CHOOSE",
-    "CONFLICT",
-    "FAILED",
-    "FAILURES",
-    "ILL_CONDITIONED",
-    "JAMMED",
-    "NOT_FINITE",
-    "NO_CONVERGENCE",
-    "NO_IMPULSES",
-    "NO_MASS",
-    "OK",
-    "RESTART",
-    "STALE_CHOICE",
-    "TOO_STIFF",
-    "UNSETTLED",
-    "Blocks",
-    "Closure",
-    "Context",
-    "Solution",
-    "Statistics",
-    "System",
-    "finite",
-    "give_up",
-    "residual_rates",
-    "stabilized",
-    "watch",
+    "CHOOSE", "CONFLICT", "FAILED", "FAILURES", "ILL_CONDITIONED", "JAMMED", "NOT_FINITE", "NO_CONVERGENCE",
+    "NO_IMPULSES", "NO_MASS", "OK", "RESTART", "STALE_CHOICE", "TOO_STIFF", "UNSETTLED", "Blocks", "Closure",
+    "Context", "Solution", "Statistics", "System", "finite", "give_up", "residual_rates", "stabilized", "watch",
 ]  # fmt: skip
 
 # What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods

@@ -21,16 +21,9 @@ from dalembert.numerics.context import OK, Blocks, Closure, Context
 from dalembert.numerics.linear import hold_rank
 
 __all__ = [
-    "BoundVariables",
-    "Mixed",
-    "Motion",
-    "Variables",
-    "VariablesRecord",
-    "check_blocks",
-    "check_outputs",
-    "constraints_at",
-    "held_constraints_at",
-]
+    "BoundVariables", "Mixed", "Motion", "Variables", "VariablesRecord", "check_blocks", "check_outputs",
+    "constraints_at", "held_constraints_at",
+]  # fmt: skip
 
 # Steps of differences, of variables of size one.
 NUDGE = 1.5e-8

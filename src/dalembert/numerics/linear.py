@@ -25,24 +25,10 @@ from dalembert.native import native, rare, whole
 from dalembert.numerics.reflections import Reflections, basis, dot, dot_along, reduce_rows, reflect
 
 __all__ = [
-    "FAILED",
-    "OK",
-    "RANK_TOLERANCE",
-    "cholesky",
-    "cholesky_substitute",
-    "constrained_factors",
-    "constrained_solution",
-    "free_part",
-    "held_part",
-    "hold_rank",
-    "largest_entry",
-    "least_norm_multipliers",
-    "lu_factor",
-    "lu_solve",
-    "orthogonal_factors",
-    "pseudo_solve",
-    "solve_constrained",
-]
+    "FAILED", "OK", "RANK_TOLERANCE", "cholesky", "cholesky_substitute", "constrained_factors",
+    "constrained_solution", "free_part", "held_part", "hold_rank", "largest_entry", "least_norm_multipliers",
+    "lu_factor", "lu_solve", "orthogonal_factors", "pseudo_solve", "solve_constrained",
+]  # fmt: skip
 
 OK = 0
 FAILED = 1

@@ -21,16 +21,9 @@ import numpy as np
 from dalembert.native import native
 
 __all__ = [
-    "Reflections",
-    "Triangle",
-    "basis",
-    "dot",
-    "dot_along",
-    "independent_rows",
-    "largest_size",
-    "reduce_rows",
+    "Reflections", "Triangle", "basis", "dot", "dot_along", "independent_rows", "largest_size", "reduce_rows",
     "reflect",
-]
+]  # fmt: skip
 
 # Squares of lengths. A row is long enough if its rest is a tenth of the longest.
 LONG_ENOUGH = 1e-2

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = ["AXES", "Recorded"]
+__all__ = ["AXES", "DIMENSIONS", "Recorded"]
 
 AXES = ["x", "y", "z"]
 

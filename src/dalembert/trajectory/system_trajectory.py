@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.arguments import public_methods
-from dalembert.errors import DalembertError
+from dalembert.errors import unknown
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import frame
 from dalembert.trajectory.certificate import Certificate
@@ -33,7 +33,7 @@ MOST_PANELS = 8
 _FORMAT = 2  # files of format 1 have no seal
 # What every file has: notes, and arrays by dimensions.
 _ALWAYS = ("model", "integrator")
-_ARRAYS = {"states": ("time", "state"), "tops": ("time", "top"), "inputs": ("time", "input")}
+_ARRAYS = ("states", "tops", "inputs")
 
 
 @public_methods
@@ -93,7 +93,7 @@ class SystemTrajectory:
             known = list(self.recorded.labels[labels])
             if name in known:
                 return self.recorded[whole][:, known.index(name)]
-        raise DalembertError(f"no variable {name!r}; the run has {', '.join(self.names)}")
+        raise unknown("no variable", name, self.names, "the run has")
 
     def __getitem__(self, name: Any) -> xr.DataArray:
         """One variable over time, by its name (``"AL.i"``, ``"theta.d"``) or symbol."""

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
-from dalembert.errors import DalembertError, warn
+from dalembert.errors import DalembertError, check_known, index_of, unknown, warn
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
@@ -39,15 +39,12 @@ Ranges = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
-# What every run has: notes, and arrays by dimensions.
+# What every run has: notes and arrays.
 _ALWAYS = ("model", "formulation", "coordinate_kind", "integrator", "parameters", "events")
-_ARRAYS = {
-    "q": ("time", "coordinate"), "u": ("time", "velocity"), "position": ("time", "body", "axis"),
-    "orientation": ("time", "body", "component"), "angular_velocity": ("time", "body", "axis"),
-    "linear_velocity": ("time", "body", "axis"), "kinetic": ("time",), "potential": ("time",), "work": ("time",),
-    "momentum": ("time", "moment", "axis"), "joint_coordinates": ("time", "joint_q"),
-    "joint_velocities": ("time", "joint_u"), "outputs": ("time", "output"),
-}  # fmt: skip
+_ARRAYS = (
+    "q", "u", "position", "orientation", "angular_velocity", "linear_velocity", "kinetic", "potential", "work",
+    "momentum", "joint_coordinates", "joint_velocities", "outputs",
+)  # fmt: skip
 
 _WORDS = {  # of other programs
     **dict.fromkeys(("view", "show", "play", "visualize", "render", "plot3d"), "animate(path)"),
@@ -150,7 +147,7 @@ class Trajectory(TimeSeries):
         mine = [entry for entry in entries if entry == name or entry.startswith(f"{name}[")]
         if not mine:
             names = sorted({entry.split("[")[0] for entry in entries})
-            raise DalembertError(f"unknown joint {name!r}; the trajectory has {', '.join(names)}")
+            raise unknown("unknown joint", name, names, "the trajectory has")
         rates = [e for e in map(str, self.data.joint_u.values) if e == name or e.startswith(f"{name}[")]
         q, u = self.data.joint_coordinates.sel(joint_q=mine), self.data.joint_velocities.sel(joint_u=rates)
         return JointMotion(
@@ -160,10 +157,9 @@ class Trajectory(TimeSeries):
 
     def state(self, name: str) -> xr.DataArray:
         """One of the model's own states (``Model.state``)."""
-        known = [entry.name for entry in self.dynamics.coordinates.own_states]
-        if name not in known:
-            raise DalembertError(f"unknown state {name!r}; the model has {', '.join(known) or 'none'}")
-        return self.data.q.isel(coordinate=self.dynamics.coordinates.own_states[known.index(name)].q, drop=True)
+        own = self.dynamics.coordinates.own_states
+        k = index_of("unknown state", name, [entry.name for entry in own], "the model has")
+        return self.data.q.isel(coordinate=own[k].q, drop=True)
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs, or any formula of the motion, such as ``"x(slider) - length(coil)"``."""
@@ -275,9 +271,7 @@ class Trajectory(TimeSeries):
         return [Occurrence(**event) for event in json.loads(self.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
-        names = [str(value) for value in self.values(dimension)]
-        if name not in names:
-            raise DalembertError(f"unknown {dimension} {name!r}; the trajectory has {', '.join(names) or 'none'}")
+        check_known(f"unknown {dimension}", name, map(str, self.values(dimension)), "the trajectory has")
 
     if not TYPE_CHECKING:  # type checkers know what there is
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dalembert.trajectory.outcome import Occurrence
+from dalembert.trajectory.recorded import DIMENSIONS
 from dalembert.values import DICT
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["check_whole", "read_events", "read_numbers", "read_segments", "read_text"]
 
 
-def check_whole(data: xr.Dataset, notes: Iterable[str], arrays: Mapping[str, tuple[str, ...]]) -> None:
-    """Notes, arrays by their dimensions, and what every run has besides: times that rise, events, parameters.
+def check_whole(data: xr.Dataset, notes: Iterable[str], arrays: Iterable[str]) -> None:
+    """Notes, arrays with their dimensions, and what every run has besides: times that rise, events, parameters.
 
     Raises:
         ValueError: something is missing, or not as it should be.
@@ -27,7 +28,8 @@ def check_whole(data: xr.Dataset, notes: Iterable[str], arrays: Mapping[str, tup
     for name in notes:
         if not isinstance(data.attrs.get(name), str):
             raise ValueError(f"its note {name!r} is missing or no text")
-    for name, dimensions in arrays.items():
+    for name in arrays:
+        dimensions = DIMENSIONS[name]
         if data[name].dims != dimensions or data[name].dtype != float:
             raise ValueError(f"{name} must be numbers by {' and '.join(dimensions)}")
     times = data["time"].values

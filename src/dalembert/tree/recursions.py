@@ -18,18 +18,9 @@ from dalembert.tree.link import Tree
 from dalembert.tree.outward import LinkState, outward
 
 __all__ = [
-    "Eliminated",
-    "articulated",
-    "forward_dynamics",
-    "generalized_forces",
-    "gravity_base",
-    "inverse_dynamics",
-    "mass_matrix",
-    "response",
-    "step_back",
-    "step_inward",
-    "tip_wrenches",
-]
+    "Eliminated", "articulated", "forward_dynamics", "generalized_forces", "gravity_base", "inverse_dynamics",
+    "mass_matrix", "response", "step_back", "step_inward", "tip_wrenches",
+]  # fmt: skip
 
 
 def gravity_base(al: Algebra, gravity: np.ndarray) -> np.ndarray:

@@ -19,13 +19,9 @@ from dalembert.tree.derivative_terms import TreeInMotion
 from dalembert.tree.link import InverseDerivatives, Tree
 
 __all__ = [
-    "ForwardDerivatives",
-    "InverseDerivatives",
-    "Load",
-    "forward_dynamics_derivatives",
-    "forward_parts",
+    "ForwardDerivatives", "InverseDerivatives", "Load", "forward_dynamics_derivatives", "forward_parts",
     "inverse_dynamics_derivatives",
-]
+]  # fmt: skip
 
 
 class ForwardDerivatives(NamedTuple):

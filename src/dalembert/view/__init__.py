@@ -15,23 +15,7 @@ from dalembert.view.page import html, write_html
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBelt, SceneBody, SceneJoint, SceneSpring, Shape
 
 __all__ = [
-    "PALETTE",
-    "Plot",
-    "Scene",
-    "SceneBelt",
-    "SceneBody",
-    "SceneError",
-    "SceneJoint",
-    "SceneSpring",
-    "Shape",
-    "ViewError",
-    "check",
-    "html",
-    "plot_dots",
-    "plot_matrix",
-    "plot_path",
-    "plot_series",
-    "with_file",
-    "write_figure",
+    "PALETTE", "Plot", "Scene", "SceneBelt", "SceneBody", "SceneError", "SceneJoint", "SceneSpring", "Shape",
+    "ViewError", "check", "html", "plot_dots", "plot_matrix", "plot_path", "plot_series", "with_file", "write_figure",
     "write_html",
-]
+]  # fmt: skip

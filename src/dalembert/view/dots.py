@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.view.figures import GRID, INK, MUTED, open_frame, title_of
+from dalembert.view.figures import GRID, INK, MUTED, new_figure, open_frame, title_of
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -36,12 +36,8 @@ def plot_dots(
         panels: by title: series by label, each with one value, or None, for each line. Series differ by marker.
         note: small print below.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     size = (1.0 + 2.3 * len(panels) + 0.075 * max(map(len, names)), 1.9 + 0.235 * len(names))
-    figure = Figure(figsize=size, dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(*size)
     axes = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     kinds = list(dict.fromkeys(groups))
     colors = {kind: PALETTE[k % len(PALETTE)] for k, kind in enumerate(kinds)}

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.spatial import quaternion
 from dalembert.view.belts import belt_line
-from dalembert.view.figures import INK, MUTED, title_of
+from dalembert.view.figures import INK, MUTED, new_figure, title_of
 from dalembert.view.plane import motion_plane, up_vector
 from dalembert.view.run_scene import moving_scene
 from dalembert.view.scene import PALETTE, Scene, SceneBody, Shape
@@ -41,16 +41,12 @@ def still_pictures(name: str, runs: Sequence[Trajectory], titles: Sequence[tuple
         runs: of one instant each.
         titles: with a word that has a color.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     shown = list(runs)[:MOST_PANELS]
     scenes = [moving_scene(run, [], {}) for run in shown]
     view = _view(scenes)
     columns = min(COLUMNS, len(scenes))
     rows = math.ceil(len(scenes) / columns)
-    figure = Figure(figsize=(3.2 * columns, 3.2 * rows + 0.4), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(3.2 * columns, 3.2 * rows + 0.4)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     for panel, scene, (title, word) in zip(panels, scenes, titles, strict=False):
         _draw(panel, scene, view)

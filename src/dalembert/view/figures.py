@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.text import Text
 
-__all__ = ["open_frame", "plot_path", "plot_series", "titled", "with_file", "write_figure"]
+__all__ = ["new_figure", "open_frame", "plot_path", "plot_series", "titled", "with_file", "write_figure"]
 
 INK, MUTED, GRID = "#1f2933", "#616e7c", "#e4e7eb"
 _DASHES = ("-", "--", ":", "-.")
@@ -33,6 +33,16 @@ _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 STRIP = 110.0  # height of the pictures above the panels (points)
 MOST_MARKS = 300  # more would hide the curves; so many of them are drawn
 LONG_NUMBERS = 1e4  # from here on thousands are set apart
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure (inches) that needs no display."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
+    FigureCanvasAgg(figure)
+    return figure
 
 
 def plot_series(
@@ -91,12 +101,8 @@ def plot_path(x: ArrayLike, y: ArrayLike, *, labels: tuple[str, str], title: str
         labels: of the two axes.
         equal: one scale for both axes.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    figure = Figure(figsize=(6.4, 5.6), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(6.4, 5.6)
     panel = figure.subplots()
     panel.plot(x, y, color=PALETTE[0], linewidth=1.4)
     panel.plot(x[:1], y[:1], color=PALETTE[0], marker="o", markersize=6)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.view.figures import open_frame, plot_series, titled
+from dalembert.view.figures import new_figure, open_frame, plot_series, titled
 from dalembert.view.run_plots import chosen, coordinate_panels
 from dalembert.view.run_scene import MOST_FRAMES, scene
 from dalembert.view.scene import PALETTE, Plot, Scene
@@ -63,12 +63,8 @@ def inverse_scene(inverse: Inverse) -> Scene:
 
 def sizing_figure(sizing: Sizing) -> Any:
     """Force over speed of every drive with its effective value, power over time, loads of the bearings."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     inverse = sizing.inverse
-    made = Figure(figsize=(10.0, 7.0), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(made)
+    made = new_figure(10.0, 7.0)
     cloud, power, bearings = made.subplot_mosaic([["cloud", "power"], ["cloud", "bearings"]]).values()
     time, motors = inverse.time.values, sizing.motors[:MOST_MOTORS]
     for j, motor in enumerate(motors):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ViewError
-from dalembert.view.figures import plot_series, title_of
+from dalembert.view.figures import new_figure, plot_series, title_of
 from dalembert.view.run_plots import Instant
 from dalembert.view.scene import PALETTE, Plot
 from dalembert.view.sticks import Sticks
@@ -44,11 +44,7 @@ def rates_figure(found: Any, joints: Sequence[str] | None) -> Figure:
 
 
 def _panel(width: float, height: float) -> tuple[Figure, Any]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, height)
     return figure, figure.subplots()
 
 

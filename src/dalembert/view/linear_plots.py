@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ViewError
-from dalembert.view.figures import MUTED, open_frame, title_of
+from dalembert.view.figures import MUTED, new_figure, open_frame, title_of
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -27,11 +27,7 @@ MOST_STATES = 24
 
 
 def _figure(width: float, height: float, rows: int = 1) -> tuple[Figure, np.ndarray]:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(width, height)
     return figure, figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.algebra import NUMPY
+from dalembert.algebra import NUMPY, Algebra
 from dalembert.coordinates.moving import still
 from dalembert.errors import ViewError
 from dalembert.joints.base import axis_frame
@@ -117,19 +117,23 @@ def facts_of(run: Trajectory) -> dict[str, str]:
     return facts
 
 
-def drawn_shape(shape: Shape, X: Pose, number: Callable[[Any], Any], color: str | None) -> Drawn:
-    """A shape at a pose in its body, with sizes as numbers."""
+def drawn_shape(shape: Shape, X: Pose, al: Algebra, number: Callable[[Any], Any], color: str | None) -> Drawn:
+    """A shape at a pose in its body, with sizes in an algebra."""
+
+    def vector(formulas: Any) -> np.ndarray:
+        return al.array([number(formula) for formula in formulas])
+
     sizes: dict[str, Any] = {
         key: number(getattr(shape, key)) for key in ("radius", "length", "tube") if getattr(shape, key) is not None
     }
     if shape.size is not None:
-        sizes["size"] = tuple(map(number, shape.size))
+        sizes["size"] = tuple(vector(shape.size))
     if shape.points is not None:
-        sizes["points"] = np.array([list(map(number, point)) for point in shape.points])
+        sizes["points"] = np.array([vector(point) for point in shape.points])
     if shape.file is not None:
         vertices, sizes["faces"] = read_mesh(Path(shape.file))
-        sizes["vertices"] = vertices * (1.0 if shape.scale is None else np.array(list(map(number, shape.scale))))
-    turn = tuple(quaternion.from_matrix(NUMPY, X.R))
+        sizes["vertices"] = vertices * (1.0 if shape.scale is None else vector(shape.scale))
+    turn = tuple(quaternion.from_matrix(al, X.R))
     return Drawn(
         shape.kind, **sizes, position=tuple(X.p), quaternion=turn, color=shape.color or color, opacity=shape.opacity
     )
@@ -235,7 +239,7 @@ class Builder:
         if shape.axis is not None:
             axis = self.placed.vector(shape.axis)
             X = Pose(axis_frame(al, axis, self.mechanism.vector(shape.axis)), X.p)
-        return drawn_shape(shape, self.placed.local(body, X, shape.frame, scope), self.placed.evaluate, color)
+        return drawn_shape(shape, self.placed.local(body, X, shape.frame, scope), al, self.placed.evaluate, color)
 
     def joints(self) -> list[SceneJoint]:
         marks: list[SceneJoint] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dalembert.view.figures import INK, MUTED, title_of
+from dalembert.view.figures import INK, MUTED, new_figure, title_of
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -101,14 +101,10 @@ def branch_figure(branches: Any) -> Figure:
     Args:
         branches: with ``states`` and ``names``.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     states: Sequence[Any] = branches.states[:MOST_PANELS]
     columns = min(4, len(states))
     rows = -(-len(states) // columns)
-    figure = Figure(figsize=(3.2 * columns, 3.0 * rows + 0.5), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(3.2 * columns, 3.0 * rows + 0.5)
     panels = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
     sticks = Sticks(states[0].coordinates)
     for panel, state, name in zip(panels, states, branches.names, strict=False):

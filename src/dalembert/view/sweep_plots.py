@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dalembert.errors import ViewError
-from dalembert.view.figures import INK, MUTED, open_frame, title_of, titled
+from dalembert.view.figures import INK, MUTED, new_figure, open_frame, title_of, titled
 from dalembert.view.scene import PALETTE
 
 if TYPE_CHECKING:
@@ -33,17 +33,13 @@ def sweep_figure(data: Any, names: Sequence[str]) -> Figure:
         data: the data set.
         names: what was varied; the first one is the horizontal axis.
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     known = [str(name) for name in data.data_vars if data[name].dtype.kind == "f" and str(name) not in HIDDEN]
     if not known:
         raise ViewError("a sweep's picture shows computed numbers, and there are none.  Fix: ask for an output")
     chosen = known[:MOST_PANELS]
     columns = min(COLUMNS, len(chosen))
     rows = math.ceil(len(chosen) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.4 * rows + 0.3), dpi=150, layout="constrained", facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = new_figure(4.6 * columns, 3.4 * rows + 0.3)
     panels = figure.subplots(rows, columns, squeeze=False).ravel()
     for panel, name in zip(panels, chosen, strict=False):
         _panel(figure, panel, data[name], name, list(names))

@@ -106,4 +106,4 @@ def _drawn(shape: Any, color: str) -> Drawn:
     if shape.axis is not None:
         axis = np.array([number(value) for value in shape.axis])
         X = Pose(axis_frame(NUMPY, axis, axis), X.p)
-    return drawn_shape(shape, X, number, color)
+    return drawn_shape(shape, X, NUMPY, number, color)

@@ -15,7 +15,7 @@ from dalembert.dynamics.prescribed import Target
 from dalembert.elements.allowed import OF_VELOCITY
 from dalembert.elements.base import formula_of
 from dalembert.equations import Level
-from dalembert.errors import DalembertError, ModelError
+from dalembert.errors import DalembertError, ModelError, check_known
 from dalembert.expressions import parse, reference
 from dalembert.expressions.symbols import references
 from dalembert.model import Flat, Mechanism, Model
@@ -23,17 +23,9 @@ from dalembert.model.flatten import Scope
 from dalembert.values import MAPPING, SEQUENCE, TUPLE
 
 __all__ = [
-    "Given",
-    "Point",
-    "Unknown",
-    "add_turns",
-    "given_motion",
-    "output_name",
-    "quantities_of",
-    "targets_of",
-    "unknowns_of",
-    "working_model",
-]
+    "Given", "Point", "Unknown", "add_turns", "given_motion", "output_name", "quantities_of", "targets_of",
+    "unknowns_of", "working_model",
+]  # fmt: skip
 
 INDEXED = re.compile(r"(.*)\[(\d+)\]")
 ROOT = Scope("", None, None)
@@ -172,8 +164,7 @@ def _given_joint(flat: Flat, name: str, value: Any, what: str) -> list[Given]:
 
 
 def _given_point(flat: Flat, point: Point, value: Any, what: str) -> list[Given]:
-    if point.body not in flat.bodies:
-        raise DalembertError(f"{what}: unknown body {point.body!r}; the model has {', '.join(flat.bodies)}")
+    check_known(f"{what}: unknown body", point.body, flat.bodies, "the model has")
     if len(point.at) != 3 or not isinstance(value, SEQUENCE) or len(value) != 3:
         raise DalembertError(
             f"{what} of a point of {point.body!r}: expected a point (x, y, z) and three formulas or samples, None "
@@ -198,8 +189,7 @@ def _given_formula(flat: Flat, name: str, formula: sp.Expr, value: Any, what: st
         raise DalembertError(f"{what}: {name} names nothing that moves")
     for ref in found:
         known = flat.joints if ref.quantity in ("q", "u") else flat.bodies
-        if ref.element not in known:
-            raise DalembertError(f"{what}: {name}: unknown {ref.element!r}; there are {', '.join(known)}")
+        check_known(f"{what}: {name}: unknown", ref.element, known, "there are")
     single = next(iter(found)) if len(found) == 1 else None
     joint = None
     if single is not None and single.quantity == "q" and formula == reference("q", single.element, single.index):

@@ -12,7 +12,7 @@ import numpy as np
 
 from dalembert.analyses.linearization.linear_model import LinearModel
 from dalembert.arguments import entry_of, public_methods
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, index_of
 
 __all__ = ["Crossing", "LinearChart"]
 
@@ -146,10 +146,9 @@ class LinearChart:
     def ratio(self, numerator: str, denominator: str) -> np.ndarray:
         """Quotient of two states in every mode, e.g. steer over lean: complex, one row for each value."""
         states = self.models[0].states
-        for name in (numerator, denominator):
-            if name not in states:
-                raise DalembertError(f"ratio: unknown state {name!r}; there are {', '.join(states)}")
-        top, bottom = self.vectors[:, states.index(numerator)], self.vectors[:, states.index(denominator)]
+        top, bottom = (
+            self.vectors[:, index_of("ratio: unknown state", name, states)] for name in (numerator, denominator)
+        )
         with np.errstate(divide="ignore", invalid="ignore"):
             return top / bottom
 

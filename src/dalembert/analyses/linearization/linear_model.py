@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.analyses.linearization.spectrum import Spectrum, spectrum
 from dalembert.arguments import public_methods
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, index_of
 
 if TYPE_CHECKING:
     from dalembert.state import State
@@ -274,7 +274,7 @@ class LinearModel:
         return list(range(len(self.states) - len(self.mass), len(self.states)))
 
     def number(self, name: str) -> int:
-        return _index("state", name, self.states)
+        return index_of("unknown state", name, self.states)
 
     def second_order(
         self, speed: str | None = None, *, coordinates: Sequence[str] = (), gravity: str | None = None
@@ -371,7 +371,8 @@ class LinearModel:
             return found
         if input is None or output is None:
             raise DalembertError("frequency_response: give input and output, or neither")
-        return found[..., _index("output", output, self.outputs), _index("input", input, self.inputs)]
+        i, j = index_of("unknown output", output, self.outputs), index_of("unknown input", input, self.inputs)
+        return found[..., i, j]
 
     # Pictures
 
@@ -470,9 +471,3 @@ def _parabola(values: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.
     """Coefficients of the parabola through values at 0, 1, 2."""
     first, second = values[1] - values[0], (values[2] - 2 * values[1] + values[0]) / 2
     return values[0], first - second, second
-
-
-def _index(what: str, name: str, known: Sequence[str]) -> int:
-    if name not in known:
-        raise DalembertError(f"unknown {what} {name!r}; there are {', '.join(known) or 'none'}")
-    return list(known).index(name)

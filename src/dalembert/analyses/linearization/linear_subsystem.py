@@ -13,7 +13,7 @@ import sympy as sp
 from dalembert.algebra import NUMPY
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.linearization.linear_model import LinearModel
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, index_of, unknown
 from dalembert.expressions import TIME, evaluate, symbols_of, values_by_name
 from dalembert.modular import LeastSquares, Subsystem
 from dalembert.modular.labels import Label
@@ -203,10 +203,7 @@ class _Source:
         )  # fmt: skip
 
     def _input(self, name: str) -> int:
-        if name not in self.equations.inputs:
-            known = ", ".join(self.equations.inputs) or "none"
-            raise DalembertError(f"inputs: unknown {name!r}; subsystem {self.equations.name!r} has {known}")
-        return self.equations.inputs.index(name)
+        return index_of("inputs: unknown", name, self.equations.inputs, f"subsystem {self.equations.name!r} has")
 
     def _outputs(self, states: list[Label]) -> tuple[tuple[str, ...], np.ndarray]:
         """Names of outputs, and their derivatives by all that moves; default: independent coordinates."""
@@ -236,8 +233,7 @@ class _Source:
         invariants."""
         system, eq = self.system, self.equations
         if parameter not in eq.parameters:
-            known = ", ".join(eq.parameters) or "none"
-            raise DalembertError(f"unknown parameter {parameter!r}; subsystem {eq.name!r} has {known}")
+            raise unknown("unknown parameter", parameter, eq.parameters, f"subsystem {eq.name!r} has")
         for one in system.numbers.known:
             if parameter in one.values:
                 raise DalembertError(f"sensitivity: {parameter!r} belongs to {'.'.join(one.path)!r}, which is known")

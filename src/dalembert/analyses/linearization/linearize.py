@@ -28,7 +28,7 @@ from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
 from dalembert.dynamics.outputs import find_outputs
 from dalembert.dynamics.perturb import Point, feedback_names
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, unknown
 from dalembert.expressions import evaluate
 from dalembert.expressions.symbols import parameter as symbol_of
 from dalembert.model import Model
@@ -403,7 +403,7 @@ class _Linearization:
         """∂A/∂p, the reference following the parameter."""
         d = self.dynamics
         if parameter not in d.parameter_names:
-            raise DalembertError(f"unknown parameter {parameter!r}; the model has {', '.join(d.parameter_names)}")
+            raise unknown("unknown parameter", parameter, d.parameter_names, "the model has")
         m = self._moves([parameter])
         change = np.append(self._followed(m, parameter), 1.0)
         unit = np.zeros(len(self.p))

@@ -23,8 +23,8 @@ from dalembert.arguments import public
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_for
-from dalembert.errors import DalembertError
-from dalembert.model import Model
+from dalembert.errors import DalembertError, unknown
+from dalembert.model import Model, model_of
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import HasState, State, state_of
@@ -90,8 +90,7 @@ def inverse_dynamics(
     if isinstance(model, Planar):
         unknowns = list(model.inputs) if unknowns is None else unknowns
         model = model.prescribed_model(motion, unknowns)
-    if not isinstance(model, Model):
-        raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
+    model = model_of(model)
     names: Any = unknowns
     names = tuple(names) if isinstance(names, (*MAPPING, *SEQUENCE)) else names
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
@@ -180,7 +179,7 @@ def _weights(unknowns: list[Unknown], weights: Mapping[str, float]) -> np.ndarra
     names = [one.name for one in unknowns]
     for name, value in weights.items():
         if name not in names:
-            raise DalembertError(f"weights: unknown {name!r}; the unknowns are {', '.join(names)}")
+            raise unknown("weights: unknown", name, names, "the unknowns are")
         if not is_positive(value):
             raise DalembertError(f"weights: {name!r} must be a positive number, got {value!r}")
     return np.array([float(weights.get(name, 1.0)) for name in names])

@@ -18,7 +18,7 @@ from dalembert.analyses.motions.motion_contacts import Rubbed
 from dalembert.arguments import public_methods
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, index_of, unknown
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.trajectory import Certificate, Check, Trajectory
@@ -179,7 +179,7 @@ class Inverse:
         ``force``, ``speed`` and ``power``."""
         plain = {"time": self._t, "force": self._found.tau, "speed": self._speeds}
         if name not in (*plain, "power"):
-            raise DalembertError(f"no values {name!r}; there are {', '.join(plain)}, power")
+            raise unknown("no values", name, [*plain, "power"])
         return plain[name] if name in plain else self._speeds * self._found.tau
 
     def wrenches(self) -> dict[str, np.ndarray]:
@@ -189,9 +189,7 @@ class Inverse:
 
     def unit(self, name: str) -> str:
         """Unit of an unknown: N m or N, or nothing where it is a parameter."""
-        if name not in self.names:
-            raise DalembertError(f"no unknown {name!r}; there are {', '.join(self.names)}")
-        one = self._unknowns[self.names.index(name)]
+        one = self._unknowns[index_of("no unknown", name, self.names)]
         if one.joint is None:
             return ""
         joint, index = self.dynamics.coordinates.nominal_joint(one.joint[0]).joint, one.joint[1]
@@ -224,10 +222,10 @@ class Inverse:
 
     def friction(self, name: str) -> xr.DataArray:
         """Force (N) or torque (N m) of a friction over time, along its velocity."""
-        known = self._rubbed.names if self._rubbed is not None else []
-        if self._rubbed is None or name not in known:
-            raise DalembertError(f"no friction {name!r}; the model has {', '.join(known) or 'none'}")
-        return labeled(self._rubbed.forces[:, known.index(name)], self._t)
+        if self._rubbed is None:
+            raise unknown("no friction", name, [], "the model has")
+        k = index_of("no friction", name, self._rubbed.names, "the model has")
+        return labeled(self._rubbed.forces[:, k], self._t)
 
     # The motion
 
@@ -288,9 +286,7 @@ class Inverse:
         """Wrench of a joint on its second body: torque and force in world axes, about the joint's point; without what
         drives do along the joint's own freedom."""
         names, wrench = self._wrenches
-        if name not in names:
-            raise DalembertError(f"no reaction of {name!r}; known: {', '.join(names)}")
-        return labeled(wrench[:, names.index(name)], self._t, kind=["torque", "force"], axis=AXES)
+        return labeled(wrench[:, index_of("no reaction of", name, names)], self._t, kind=["torque", "force"], axis=AXES)
 
     def reactions(self) -> dict[str, xr.DataArray]:
         """All of ``reaction`` by joint."""

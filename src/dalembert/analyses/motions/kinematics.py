@@ -27,7 +27,7 @@ from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.cached import cached_for
 from dalembert.dynamics.motion_rates import jerk_kernel, rates_kernel, solve_along
 from dalembert.errors import DalembertError, SimulationError
-from dalembert.model import Model, flatten
+from dalembert.model import Model, flatten, model_of
 from dalembert.planar import Planar
 from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Certificate, Check
@@ -82,9 +82,7 @@ def kinematics(
         model = model.model
     if isinstance(model, Planar):
         model = model.prescribed_model(given, ())
-    if not isinstance(model, Model):
-        raise DalembertError(f"expected a model or compiled equations, got {type(model).__name__}")
-    made = model
+    made = model_of(model)
     if not given and not any(constraint.gives() for constraint, _ in flatten(made).constraints.values()):
         raise _undriven(made, dict(parameters or {}))
     prepared = cached_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))

@@ -17,7 +17,7 @@ from dalembert.analyses.motions.kinematics_events import Found
 from dalembert.arguments import Between, public_methods
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, index_of, unknown
 from dalembert.model import Model
 from dalembert.netcdf import write_sealed
 from dalembert.spatial import Pose
@@ -166,9 +166,7 @@ class Kinematics:
         return labeled(values, self.motion.values("time"), unit, **axes)
 
     def _entry(self, name: str) -> int:
-        if name not in self._rates.joint_names:
-            raise DalembertError(f"unknown joint {name!r}; there are {', '.join(self._rates.joint_names)}")
-        return self._rates.joint_names.index(name)
+        return index_of("unknown joint", name, self._rates.joint_names)
 
     def joint(self, name: str) -> Moving:
         """Coordinate of a joint, velocity, acceleration and jerk; of one with several, e.g. ``"foot[1]"``.
@@ -192,19 +190,14 @@ class Kinematics:
 
     def output(self, name: str) -> Rated:
         """An output with two rates."""
-        known = list(self.dynamics.flat.outputs)
-        if name not in known:
-            raise DalembertError(f"unknown output {name!r}; the model has {', '.join(known) or 'none'}")
-        k, value = known.index(name), self.motion.output(name)
+        k = index_of("unknown output", name, self.dynamics.flat.outputs, "the model has")
+        value = self.motion.output(name)
         first, second = (part[:, k] for part in self._rates.outputs)
         unit = value.attrs.get("units", "")
         return Rated(value, self._labeled(first, f"{unit}/s"), self._labeled(second, f"{unit}/s²"))
 
     def _body(self, name: str) -> int:
-        bodies = [str(body) for body in self.motion.values("body")]
-        if name not in bodies:
-            raise DalembertError(f"unknown body {name!r}; there are {', '.join(bodies)}")
-        return bodies.index(name)
+        return index_of("unknown body", name, map(str, self.motion.values("body")))
 
     def body(self, name: str) -> Moving:
         """Place of a body's origin, velocity, acceleration and jerk (world axes)."""
@@ -263,7 +256,7 @@ class Kinematics:
         data = next((one for one in self._planar.bodies if one.name == body), None)
         if data is None or name not in data.nodes:
             known = [f"{one.name}.{key}" for one in self._planar.bodies for key in one.nodes]
-            raise DalembertError(f"unknown node {node!r}; there are {', '.join(known)}")
+            raise unknown("unknown node", node, known)
         drawn = Drawn(self._planar)
         x, y = (float(drawn.value(part)) for part in data.nodes[name])
         return body, (x, y, 0.0)
@@ -294,9 +287,7 @@ class Kinematics:
             if len(self.drives) > 1:
                 raise DalembertError(f"which drive?  Fix: one of {', '.join(self.drives)}")
             return 0
-        if drive not in self.drives:
-            raise DalembertError(f"unknown drive {drive!r}; there are {', '.join(self.drives)}")
-        return list(self.drives).index(drive)
+        return index_of("unknown drive", drive, self.drives)
 
     def velocity_ratio(self, output: str, drive: str | None = None) -> xr.DataArray:
         """Velocity of a joint or output for a unit velocity of a drive, the others at rest: dq/ds.
@@ -309,7 +300,7 @@ class Kinematics:
         outputs = list(self.dynamics.flat.outputs)
         if output in outputs:
             return self._labeled(r.output_ratios[:, outputs.index(output), k], "")
-        raise DalembertError(f"unknown joint or output {output!r}; there are {', '.join([*r.joint_names, *outputs])}")
+        raise unknown("unknown joint or output", output, [*r.joint_names, *outputs])
 
     def force_ratio(self, output: str, drive: str | None = None) -> xr.DataArray:
         """Mechanical advantage: force at the output that a unit force of the drive balances, without friction.

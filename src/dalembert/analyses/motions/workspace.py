@@ -20,7 +20,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
 from dalembert.dynamics.cached import cached_for
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known
 from dalembert.model import Model, model_of
 from dalembert.numerics.reflections import independent_rows
 from dalembert.planar import Planar
@@ -98,8 +98,7 @@ def workspace(
     made = model.model if isinstance(model, Dynamics) else model_of(model)
     dynamics = cached_for(made, ("workspace",), lambda: Dynamics(working_model(made, [], []), "auto", "relative"))
     body, at = _point(point)
-    if body not in dynamics.flat.bodies:
-        raise DalembertError(f"workspace: unknown body {body!r}; there are {', '.join(dynamics.flat.bodies)}")
+    check_known("workspace: unknown body", body, dynamics.flat.bodies, "there are")
     if not ranges or samples ** len(ranges) > MOST_SAMPLES:
         raise DalembertError(
             f"workspace: {samples}^{len(ranges)} positions asked for, expected 1 … {MOST_SAMPLES}.  Fix: fewer samples"

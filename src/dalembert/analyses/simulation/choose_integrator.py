@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from dalembert.analyses.simulation.event_handlers import EventHandler, MechanismHandler
 from dalembert.dynamics import Context, Dynamics
 from dalembert.dynamics.make_context import project_stages, project_states
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, check_known, unknown
 from dalembert.integrators import INTEGRATORS, Integrator
 from dalembert.values import SEQUENCE, is_positive
 
@@ -108,7 +108,7 @@ def baumgarte_constants(given: Any, most: int = 3) -> tuple[float, float, float]
 
 def _make(name: str, options: dict[str, Any]) -> Integrator:
     if name not in INTEGRATORS:
-        raise DalembertError(f"unknown integrator {name!r}; expected 'auto' or one of {', '.join(INTEGRATORS)}")
+        raise unknown("unknown integrator", name, INTEGRATORS, "expected 'auto' or one of")
     kind: Any = INTEGRATORS[name]
     options = dict(options)
     if kind.adaptive and "step" in options:
@@ -123,8 +123,7 @@ def _stabilizer(
     dynamics: Dynamics, name: str, baumgarte: Baumgarte | None, drift: float | None
 ) -> Callable[[Context], None]:
     """What sets a context to the stabilization asked for."""
-    if name not in STABILIZATIONS:
-        raise DalembertError(f"unknown stabilization {name!r}; expected one of {', '.join(STABILIZATIONS)}")
+    check_known("unknown stabilization", name, STABILIZATIONS)
     if baumgarte is not None and name == "auto":
         name = "baumgarte" if drift is None else "partition"
     led_back = name in ("auto", *_PROJECTIONS) and not dynamics.is_large and dynamics.variables is None

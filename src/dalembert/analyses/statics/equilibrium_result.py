@@ -18,7 +18,7 @@ from dalembert.arguments import entry_of, public_methods
 from dalembert.dynamics import Dynamics
 from dalembert.elements import Load
 from dalembert.equations import Equations
-from dalembert.errors import DalembertError
+from dalembert.errors import DalembertError, unknown
 from dalembert.integrators.base import Result, Status
 from dalembert.state import State
 from dalembert.trajectory import Certificate, Trajectory
@@ -158,7 +158,7 @@ class Equilibrium(Stability):
         pulls its ends together counts positive."""
         flat = self.dynamics.flat
         if name not in flat.forces:
-            raise DalembertError(f"no force {name!r}; the model has {', '.join(flat.forces) or 'none'}")
+            raise unknown("no force", name, flat.forces, "the model has")
         force, scope = flat.forces[name]
         tree = self.dynamics.coordinates.place(NUMPY, {**flat.parameters, **self.state.parameters})
         motion = Equations(tree, self.state.time, self.state.q, self.state.u).motion
@@ -221,7 +221,7 @@ class SystemEquilibrium(Stability):
 
     def __getitem__(self, name: str) -> float:
         if name not in self.state:
-            raise DalembertError(f"no variable {name!r}; there are {', '.join(self.state)}")
+            raise unknown("no variable", name, self.state)
         return self.state[name]
 
     def row(self) -> dict[str, str]:

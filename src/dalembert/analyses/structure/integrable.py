@@ -18,7 +18,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.arguments import public
 from dalembert.coordinates import Generalized, GeneralizedCoordinates
 from dalembert.equations.sampled import Sampled
-from dalembert.errors import DalembertError
+from dalembert.errors import unknown
 from dalembert.model import Model, flatten, model_of
 
 __all__ = ["Integrability", "integrable"]
@@ -92,8 +92,7 @@ def integrable(
     e, al = sampled.equations, CASADI
     owners = [row.owner for row in e.rows]
     if constraint not in owners:
-        known = ", ".join(dict.fromkeys(owners)) or "none"
-        raise DalembertError(f"integrable: nothing called {constraint!r} imposes equations; there are {known}")
+        raise unknown("integrable: no equations are imposed by", constraint, dict.fromkeys(owners))
     used = [i for i, row in enumerate(e.rows) if row.holonomic or not alone or row.owner == constraint]
     own = [k for k, i in enumerate(used) if owners[i] == constraint]
     forms = np.concatenate([e.jacobian[used], e.velocity_bias[used].reshape(-1, 1)], axis=1)

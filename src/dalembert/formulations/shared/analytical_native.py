@@ -33,17 +33,8 @@ from dalembert.numerics.linear import (
 from dalembert.numerics.solver_steps import multipliers_after, null_space, undetermined
 
 __all__ = [
-    "LagrangeBlocks",
-    "MaggiBlocks",
-    "ReducedBlocks",
-    "ReducedRates",
-    "ReducedVariables",
-    "decode",
-    "encode",
-    "lagrange_solver",
-    "maggi_solver",
-    "reduced_solver",
-    "rhs",
+    "LagrangeBlocks", "MaggiBlocks", "ReducedBlocks", "ReducedRates", "ReducedVariables", "decode", "encode",
+    "lagrange_solver", "maggi_solver", "reduced_solver", "rhs",
 ]  # fmt: skip
 
 # Quasi-velocities are chosen anew where they determine the rates less well than where they were chosen, by this.

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.errors import DalembertError
+from dalembert.errors import check_known
 from dalembert.formulations.base import Sizes, Variables
 from dalembert.native import Function, Int, Matrix, Outputs, Vector, native
 from dalembert.numerics.bases import basis_along, follow_basis, recall_basis, renew_basis
@@ -272,8 +272,7 @@ def _independent_rhs(o: PartitionedVariables, t: float, y: np.ndarray, dy: np.nd
 
 def check_state(name: str, state: str) -> None:
     """An option that makes sense."""
-    if state not in STATES:
-        raise DalembertError(f"{name}: unknown state {state!r}; expected one of {', '.join(STATES)}")
+    check_known(f"{name}: unknown state", state, STATES)
 
 
 def partitioned_size(state: str, sizes: Sizes, freedom: tuple[int, int]) -> int:
