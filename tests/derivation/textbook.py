@@ -122,10 +122,10 @@ def atwood() -> da.Model:
     m1, m2, J, r, g = model.parameters(m_1=1.3, m_2=0.4, J=0.1, r=0.1, g=9.81)
     model.gravity = (0, 0, -g)
     wheel = model.body("wheel", mass=0, inertia=(0, J, 0))
-    model.revolute("theta", model.ground, wheel, point=(0, 0, 0), axis="y")
-    for name, mass, x in (("x", m1, -0.1), ("y", m2, 0.1)):
-        model.particle(f"weight {name}", mass, (x, 0, -1))
-        model.prismatic(name, model.ground, f"weight {name}", point=(x, 0, -1), axis="z")
-    model.constraint("left", model.joints[1].q - r * model.joints[0].q)
-    model.constraint("right", model.joints[2].q + r * model.joints[0].q)
+    theta = model.revolute("theta", model.ground, wheel, point=(0, 0, 0), axis="y")
+    for name, mass, side in (("x", m1, 1), ("y", m2, -1)):
+        at = (0.1 * side, 0, -1)
+        model.particle(f"weight {name}", mass, at)
+        height = model.prismatic(name, model.ground, f"weight {name}", point=at, axis="z")
+        model.constraint(f"cord {name}", height.q - side * r * theta.q)
     return model
