@@ -25,8 +25,8 @@ app = typer.Typer(
 
 # What other programs call commands and options.
 COMMANDS = {
-    "simulate": "run", "animate": "run", "plot": "run", "view": "run", "show": "run", "solve": "run",
-    "check": "inspect", "info": "inspect", "init": "new", "fmu": "export", "library": "list", "equations": "derive", "modes": "linearize",
+    **dict.fromkeys(("simulate", "animate", "plot", "view", "show", "solve"), "run"), "check": "inspect",
+    "info": "inspect", "init": "new", "fmu": "export", "library": "list", "equations": "derive", "modes": "linearize",
 }  # fmt: skip
 OPTIONS = {
     **dict.fromkeys(("--t-end", "--tend", "--tmax", "--end"), "--duration"),
