@@ -15,7 +15,7 @@ from support.effort import effort
 from support.pauses import leave_checkpoint
 
 from dalembert import library
-from dalembert.cli import compare_command, main, run
+from dalembert.cli import app, compare_command, main, run
 from dalembert.cli.progress import messages, working
 
 # Bad input is reported "within a second or two"; processor time does not depend on what else the machine does.
@@ -465,3 +465,27 @@ def test_what_runs_away_is_drawn_as_far_as_it_can_be(dalembert, tmp_path):
     assert "NOT TRUSTED" in printed
     assert (tmp_path / "away.png").exists() and (tmp_path / "away.html").exists()
     assert "too large to draw: kinetic, total, work put in" in (tmp_path / "away.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("simulate", "four-bar"), "dalembert run"),
+        (("run", "four-bar", "--t-end", "3"), "--duration"),
+        (("run", "four-bar", "--dt=0.1"), "--step or --output-step"),
+        (("run", "four-bar", "--set", "crnk=0.3"), "Fix: did you mean crank?"),
+    ],
+)
+def test_words_of_other_programs_are_answered_with_ours(dalembert, arguments, said):
+    code, text = dalembert(*arguments)
+    assert code == 2 and said in text
+
+
+def test_words_of_other_programs_are_not_ours():
+    import typer
+
+    commands = typer.main.get_command(app.app).commands
+    assert not set(app.COMMANDS) & set(commands) and set(app.COMMANDS.values()) <= set(commands)
+    options = {name for command in commands.values() for option in command.params for name in option.opts}
+    assert not set(app.OPTIONS) & options
+    assert {name for names in app.OPTIONS.values() for name in names.split(" or ")} <= options

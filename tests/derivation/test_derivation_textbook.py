@@ -244,6 +244,15 @@ def test_spherical_pendulum_in_three_descriptions():
     np.testing.assert_allclose(acceleration, expected, rtol=1e-12)
 
 
+def test_terms_are_collected_by_squares_of_rates_and_of_lengths():
+    d = da.derive(textbook.spring_pendulum())
+    assert rows(d)[1] == (r"m \ddot{s} - m \left(l + s\right) \dot{\theta}^{2} + k s - m g \cos \theta = 0")
+    d = da.derive(textbook.atwood(), "kane")
+    assert rows(d)[2] == (
+        r"\left(J + \left(m_{1} + m_{2}\right) r^{2}\right) \ddot{\theta} + \left(m_{1} - m_{2}\right) g r = 0"
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["pendulum", "double_pendulum", "cart_pendulum", "rolling_disc", "spherical_by_angles"]
 )

@@ -7,8 +7,8 @@ import sympy as sp
 import dalembert as da
 
 __all__ = [
-    "cart_pendulum", "double_pendulum", "double_pendulum_absolute", "pendulum", "rolling_disc", "spherical_by_angles",
-    "spherical_by_height", "spherical_by_positions", "top",
+    "atwood", "cart_pendulum", "double_pendulum", "double_pendulum_absolute", "pendulum", "rolling_disc",
+    "spherical_by_angles", "spherical_by_height", "spherical_by_positions", "spring_pendulum", "top",
 ]  # fmt: skip
 
 
@@ -101,4 +101,31 @@ def spherical_by_positions() -> da.Model:
     bob = model.body("bob", mass=m, com=(0, 0, -r))
     model.translational("at", model.ground, bob, point=(0, 0, 0))
     model.constraint("sphere", "(q(at, 0)**2 + q(at, 1)**2 + (q(at, 2) - r)**2 - r**2)/2")
+    return model
+
+
+def spring_pendulum() -> da.Model:
+    model = da.Model("spring pendulum")
+    m, k, l, g = model.parameters(m=1.3, k=50.0, l=0.7, g=9.81)
+    model.gravity = (0, 0, -g)
+    arm = model.body("arm", mass=0)
+    bob = model.body("bob", mass=m, com=(0, 0, -l))
+    model.revolute("theta", model.ground, arm, point=(0, 0, 0), axis="y")
+    model.prismatic("s", arm, bob, point=(0, 0, -l), axis="-z")
+    model.torsional_spring("coil", "s", stiffness=k)
+    return model
+
+
+def atwood() -> da.Model:
+    """Two weights on a cord over a wheel."""
+    model = da.Model("Atwood")
+    m1, m2, J, r, g = model.parameters(m_1=1.3, m_2=0.4, J=0.1, r=0.1, g=9.81)
+    model.gravity = (0, 0, -g)
+    wheel = model.body("wheel", mass=0, inertia=(0, J, 0))
+    theta = model.revolute("theta", model.ground, wheel, point=(0, 0, 0), axis="y")
+    for name, mass, side in (("x", m1, 1), ("y", m2, -1)):
+        at = (0.1 * side, 0, -1)
+        model.particle(f"weight {name}", mass, at)
+        height = model.prismatic(name, model.ground, f"weight {name}", point=at, axis="z")
+        model.constraint(f"cord {name}", height.q - side * r * theta.q)
     return model

@@ -181,6 +181,7 @@ def test_model_bodies_still_work():
         (lambda s: s.particle("p", 1, (0, 0)), "expected three numbers"),
         (lambda s: (s.particle("p", 1, ("q(nothing)", 0, 0)), s.validate()), "unknown joint 'nothing'"),
         (lambda s: (s.particle("p", 1, (0, 0, 0)), s.velocities(a="u(p_position)**2"), s.validate()), "linear"),
+        (lambda s: (s.coordinate("r"), s.particle("p", 1, ("r", 0, 0))), r"'p': r is a coordinate(.|\n)*Fix: q\(r\)"),
     ],
 )
 def test_mistakes_are_told(build, said):

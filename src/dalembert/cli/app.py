@@ -6,7 +6,7 @@ import atexit
 import gc
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -23,6 +23,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 
+# What other programs call commands and options.
+COMMANDS = {
+    **dict.fromkeys(("simulate", "animate", "plot", "view", "show", "solve"), "run"), "check": "inspect",
+    "info": "inspect", "init": "new", "fmu": "export", "library": "list", "equations": "derive", "modes": "linearize",
+}  # fmt: skip
+OPTIONS = {
+    **dict.fromkeys(("--t-end", "--tend", "--tmax", "--end"), "--duration"),
+    **dict.fromkeys(("--dt", "--time-step", "--timestep"), "--step or --output-step"),
+    "--solver": "--integrator",
+    **dict.fromkeys(("--parameter", "--parameters", "--param", "--params"), "--set"),
+    **dict.fromkeys(("--output-dir", "--folder", "--dir"), "--out"), "--rates": "--rate", "--tol": "--rtol",
+}  # fmt: skip
 BAD_INPUT = 2
 NOT_TRUSTED = 1
 # Most of what a command makes is gone without garbage collection, or stays: it need not look often, and not at the end,
@@ -41,6 +53,7 @@ QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar
 
 def main() -> None:
     """Run the program; errors that we raise on purpose are shown in words."""
+    _known_words(sys.argv[1:])
     gc.set_threshold(*SELDOM)
     atexit.register(gc.freeze)
     every = app.registered_commands
@@ -56,6 +69,21 @@ def main() -> None:
         sys.exit(BAD_INPUT)
     finally:
         app.registered_commands = every
+
+
+def _known_words(given: list[str]) -> None:
+    """End with a word of ours where a command or an option has that of another program."""
+    command = given[0] if given else ""
+    if command in COMMANDS:
+        _end(f"no command {command!r}; it is: dalembert {COMMANDS[command]}")
+    for option in (one.partition("=")[0] for one in given):
+        if option in OPTIONS:
+            _end(f"no option {option}; it is {OPTIONS[option]}")
+
+
+def _end(message: str) -> NoReturn:
+    typer.secho(message, fg="red", err=True)
+    sys.exit(BAD_INPUT)
 
 
 def _wanted(commands: list[Any], asked: list[str]) -> list[Any]:

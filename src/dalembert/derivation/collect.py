@@ -2,6 +2,7 @@
 
 m₁ l² + m₂ l²   is  (m₁ + m₂) l²
 I ψ̇² + 2 I ψ̇ φ̇ cos θ + I φ̇² cos² θ   is  I (ψ̇ + φ̇ cos θ)²
+k s − m l θ̇² − m s θ̇²   is  k s − m (l + s) θ̇²
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ LONG_FRACTION = 64  # denominators above are decimals
 _FACTOR_TERMS = 30
 _FACTOR_SYMBOLS = 9
 _FACTOR_DEGREE = 6
+_SHORT = 12  # terms; of sums up to here more groupings are compared
 _LONGEST = 400  # terms; longer sums are only grouped, not compared
 
 Monomial = tuple[int, ...]
@@ -116,15 +118,18 @@ class Collector:
         return number, back
 
     def _sum(self, p: Polynomial) -> sp.Expr:
-        """A sum in its shorter grouping: by what moves, or by parameters."""
+        """A sum in its shortest grouping: by what moves, by parameters, or by a square such as θ̇² or l²."""
         if len(p) <= 2:
             return sp.Add(*(self.number(v) * self._monomial(m) for m, v in p.items()))
         self.budget.check(len(p), cost=GROUPING)
         by_motion = self._grouped(p, self._moving_part)
         if len(p) > _LONGEST:
             return by_motion
-        by_parameters = self._grouped(p, self._fixed_part)
-        return min(by_motion, by_parameters, key=length)
+        found = [by_motion, self._grouped(p, self._fixed_part)]
+        if len(p) <= _SHORT:
+            symbols = [k for k, g in enumerate(self.generators) if g.is_Symbol and sum(m[k] > 1 for m in p) > 1]
+            found += [self._grouped(p, functools.partial(_square, k)) for k in symbols]
+        return min(found, key=length)
 
     def _moving_part(self, m: Monomial) -> Monomial:
         return tuple(e if k in self.moving else 0 for k, e in enumerate(m))
@@ -169,6 +174,11 @@ def _is_prime(p: Polynomial, used: list[int]) -> bool:
         if max(powers) == 1 and sum(powers) in (1, len(powers) - 1):
             return True
     return False
+
+
+def _square(k: int, m: Monomial) -> Monomial:
+    """A square that is there, such as θ̇²."""
+    return tuple(e if i == k and e > 1 else 0 for i, e in enumerate(m))
 
 
 def _minus(a: Monomial, b: Monomial) -> Monomial:

@@ -192,7 +192,7 @@ def _simplified(found: Mathematics, setup: Setup, budget: Budget) -> Mathematics
     found.functions = {name: simplify_array(value, setup.moving, budget) for name, value in found.functions.items()}
     for name, value in found.functions.items():
         if value.ndim == 0:  # an energy is a sum of terms
-            found.functions[name] = np.array(sp.Add(*opened(value.item())), dtype=object)
+            found.functions[name] = np.array(sp.Add(*opened(value.item(), setup.moving)), dtype=object)
     if found.Q is not None:
         found.Q = found.functions["Q"]
     position = [value for value in found.position if value is not None]

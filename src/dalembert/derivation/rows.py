@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -52,12 +53,15 @@ class Rows:
         else:
             row = list(m.K[i])
         terms = [_times(value, symbol) for value, symbol in zip(row, m.dw, strict=True) if value != 0]
-        return sp.Add(*terms, *opened(rest)), sp.Add(*opened(force), *held)
+        moving = self.setup.moving
+        return sp.Add(*terms, *opened(rest, moving)), sp.Add(*opened(force, moving), *held)
 
     def _shown(self, i: int) -> sp.Expr:
         """k, or the same with rates left standing, where that is shorter."""
         m: Any = self.mathematics
-        return m.k[i] if m.by_rates is None else min(m.k[i], sp.Add(*opened(m.by_rates[i])), key=length)
+        return (
+            m.k[i] if m.by_rates is None else min(m.k[i], sp.Add(*opened(m.by_rates[i], self.setup.moving)), key=length)
+        )
 
     def _shorter(self, value: sp.Expr, budget: Budget) -> sp.Expr:
         return simplify(value, self.setup.moving, budget)
@@ -73,14 +77,18 @@ def _times(value: Any, symbol: sp.Symbol) -> sp.Expr:
 def _negative(value: Any) -> sp.Expr:
     if value.is_Add:
         return sp.Add(*(-term for term in value.args))
+    for factor in value.args if value.is_Mul and not value.args[0].is_Number else ():
+        if factor.is_Add and 2 * sum(term.could_extract_minus_sign() for term in factor.args) >= len(factor.args):
+            others = [one for one in value.args if one is not factor]
+            return sp.Mul(*others, sp.Add(*(-term for term in factor.args)))  # (a − b) c, not −(b − a) c
     return -value
 
 
-def opened(value: Any) -> tuple[Any, ...]:
-    """The terms of a sum, also of one in brackets behind a common factor."""
+def opened(value: Any, moving: Callable[[Any], bool]) -> tuple[Any, ...]:
+    """The terms of a sum, also of one in brackets behind a common factor, unless it holds parameters alone."""
     if value.is_Mul:
         sums = [factor for factor in value.args if factor.is_Add]
-        if len(sums) == 1 and len(sums[0].args) <= _DISTRIBUTED:
+        if len(sums) == 1 and len(sums[0].args) <= _DISTRIBUTED and any(map(moving, sums[0].free_symbols)):
             others = [factor for factor in value.args if factor is not sums[0]]
             return tuple(sp.Mul(*others, *sp.Mul.make_args(term)) for term in sums[0].args)
     return sp.Add.make_args(value)

@@ -20,6 +20,7 @@ from dalembert.equations import BlockEquations, Level, Row
 from dalembert.errors import DalembertError
 from dalembert.formulations import Formulation
 from dalembert.formulations.base import Sizes, Variables
+from dalembert.model.fields import nearest
 from dalembert.native import Record
 from dalembert.values import is_finite
 
@@ -173,7 +174,8 @@ class KernelSet(ABC):
         if names not in self._picked:
             unknown = [name for name in values if name not in self.places]
             if unknown:
-                raise DalembertError(f"unknown parameters {unknown}; the model has {list(self.places)}")
+                fix = f".  Fix: {nearest(unknown[0], self.places)}" if self.places else "; the model has none"
+                raise DalembertError(f"unknown parameters {', '.join(map(str, unknown))}{fix}")
             if len(self._picked) >= MOST_PICKED:
                 self._picked.clear()
             self._picked[names] = np.array([self.places[name] for name in names], dtype=np.int64)

@@ -12,11 +12,12 @@ from dalembert.constraints import Equation
 from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, references, replaced
+from dalembert.expressions.symbols import parameters_of
 from dalembert.expressions.symbols import reference as reference_to
 from dalembert.forces import JointForce
 from dalembert.joints import JointData
 from dalembert.model.data import Body
-from dalembert.model.fields import checked
+from dalembert.model.fields import caller, checked
 from dalembert.model.model import Model
 
 __all__ = ["System"]
@@ -84,6 +85,7 @@ class System(Model):
             return super().body(name, mass=mass, inertia=inertia, **fields)
         place = checked(Placement, f"body {name!r}", position=(0, 0, 0) if position is None else position).position
         turns = [(axis, self._formula(f"body {name!r}", angle)) for axis, angle in rotation]
+        self._no_bare_coordinates(name, [*place, *(angle for _, angle in turns)])
         for axis, _ in turns:
             if axis not in _ALONG:
                 raise ModelError(Problem(f"body {name!r}: expected an axis x, y or z, got {axis!r}", "bodies"))
@@ -100,6 +102,15 @@ class System(Model):
             point = place if still and i == 0 else (0, 0, 0)
             self._given("revolute", f"{name}_turn_{i + 1}", chain[i], chain[i + 1], point, _ALONG[axis], (angle,))
         return body
+
+    def _no_bare_coordinates(self, body: str, formulas: list[sp.Expr]) -> None:
+        """Refuse what names a coordinate as parameters are named."""
+        named = {symbol.name for formula in formulas for symbol in parameters_of(formula)} - set(self.parameter_values)
+        bare = sorted(named & {joint.name for joint in self.joints})
+        if bare:
+            message = f"body {body!r}: {', '.join(bare)} {'are coordinates' if bare[1:] else 'is a coordinate'}"
+            fix = f"q({bare[0]}) in a text, or .q of what model.coordinate({bare[0]!r}) returns"
+            raise ModelError(Problem(message, "", fix, caller()))
 
     def _given(
         self, kind: str, name: str, first: str, second: str, point: Any, turn: Any, formulas: tuple[sp.Expr, ...]
