@@ -94,14 +94,14 @@ class Augmented(PenaltyRows):
 
 @dataclass(frozen=True)
 class AugmentedLagrangian(Augmented):
-    """Penalties push the motion toward the constraints; the force that they need is the multiplier of the next iteration:
+    """Penalties push the motion toward the constraints; the force that they need is the next multiplier:
 
         (M + Aᵀ α A) u̇ᵢ₊₁ = f + Aᵀ λᵢ − Aᵀ α g,      λᵢ₊₁ = λᵢ − α (A u̇ᵢ₊₁ + g),      g = γ + 2Ωμ φ̇ + Ω² φ
 
     Each iteration divides the error by about 1 + α σ, σ the smallest eigenvalue of A M⁻¹ Aᵀ that is not zero. Redundant
     rows and singular positions do no harm; the multipliers are those of least norm. Near a singular position the
-    iterations may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no φ.
-    Options: see :class:`Augmented`.
+    iterations may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no
+    φ. Options: see :class:`Augmented`.
 
     Reference: J. García de Jalón, E. Bayo, sec. 5.1.4, algorithm 5-3, eqs. 5.50–5.52.
     """
