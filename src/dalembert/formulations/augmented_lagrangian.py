@@ -54,14 +54,14 @@ def augmented_solver(o: AugmentedOptions, t: float, e: System, out: Solution) ->
 
 @dataclass(frozen=True)
 class Augmented(PenaltyRows):
-    """Penalties with turns: what both forms share.
+    """Penalties with iterations: what both forms share.
 
     Args:
         alpha: penalty, as a multiple of the largest entry of M.
         omega, mu: frequency (1/s) and damping ratio with which violations die out; each of the three may differ by row
             or constraint (see :class:`Penalty`).
-        iterations: turns after the first solution, at most; none is the penalty method.
-        tolerance: turns end when velocities or accelerations change by less than this, relative.
+        iterations: at most so many after the first solution; 0 is the penalty method.
+        tolerance: iterations end when velocities or accelerations change by less than this, relative.
     """
 
     solver = augmented_solver
@@ -86,14 +86,14 @@ class Augmented(PenaltyRows):
 
 @dataclass(frozen=True)
 class AugmentedLagrangian(Augmented):
-    """Penalties push the motion toward the constraints; the force that they need is the multiplier of the next turn:
+    """Penalties push the motion toward the constraints; the force that they need is the next multiplier:
 
         (M + Aᵀ α A) u̇ᵢ₊₁ = f + Aᵀ λᵢ − Aᵀ α g,      λᵢ₊₁ = λᵢ − α (A u̇ᵢ₊₁ + g),      g = γ + 2Ωμ φ̇ + Ω² φ
 
-    Each turn divides the error by about 1 + α σ, σ the smallest eigenvalue of A M⁻¹ Aᵀ that is not zero. Redundant
-    rows and singular positions do no harm; the multipliers are those of least norm. Near a singular position the turns
-    may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no φ.
-    Options: see :class:`Augmented`.
+    Each iteration divides the error by about 1 + α σ, σ the smallest eigenvalue of A M⁻¹ Aᵀ that is not zero. Redundant
+    rows and singular positions do no harm; the multipliers are those of least norm. Near a singular position the
+    iterations may end before they converge: then the constraint that degenerates is softened. Nonholonomic rows have no
+    φ. Options: see :class:`Augmented`.
 
     Reference: J. García de Jalón, E. Bayo, sec. 5.1.4, algorithm 5-3, eqs. 5.50–5.52.
     """

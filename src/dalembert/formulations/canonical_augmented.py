@@ -65,7 +65,7 @@ def _wanted(o: AugmentedVariables, e: Closure, integral: np.ndarray) -> np.ndarr
 def _velocities(
     o: AugmentedVariables, t: float, y: np.ndarray, x: np.ndarray, sigma: np.ndarray, residual: np.ndarray
 ) -> int:
-    """u, σ and W by turns; ``residual`` becomes φ and ψ, the rates of the integrals."""
+    """u, σ and W by iteration; ``residual`` becomes φ and ψ, the rates of the integrals."""
     c, given, motion = o.context, AugmentedMomenta.of(o, y), Motion.of(o.context, x)
     motion.q[:] = given.q
     e = constraints_at(c, t, motion.q)
@@ -147,7 +147,7 @@ FORMS = ("modified", "basic")
 @dataclass(frozen=True)
 class CanonicalAugmented(Augmented, CanonicalFormulation):
     """Momenta with penalties on the velocity of the constraints, on φ and on its integral; the force impulse that they
-    need is the multiplier of the next turn:
+    need is the multiplier of the next iteration:
 
         p = M u + Aᵀσ,      (M + Aᵀ α A) uᵢ₊₁ = p − Aᵀ σᵢ − Aᵀ α g,      σᵢ₊₁ = σᵢ + α (A uᵢ₊₁ + g)
         g = b + 2Ωμ φ + Ω² ∫φ dt,      ṗ = ∂L/∂q + Q + Ȧᵀσ
@@ -157,8 +157,8 @@ class CanonicalAugmented(Augmented, CanonicalFormulation):
 
     Args:
         form: ``modified`` as above; ``basic`` leaves φ out of the momenta, g = b, and lets it push,
-            ṗ = ∂L/∂q + Q + Ȧᵀσ − Aᵀ α (Ω² φ + 2Ωμ φ̇), with a constant α. Without turns (``iterations=0``) it is the
-            penalty method in canonical variables; with turns velocities obey the constraints, and φ is left alone.
+            ṗ = ∂L/∂q + Q + Ȧᵀσ − Aᵀ α (Ω² φ + 2Ωμ φ̇), with a constant α. With ``iterations=0`` it is the
+            penalty method in canonical variables; with more, velocities obey the constraints, and φ is left alone.
 
     Other options: see :class:`Augmented`.
 

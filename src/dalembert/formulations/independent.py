@@ -125,14 +125,14 @@ class Independent(BlockFormulation):
 
     Args:
         basis: ``boolean`` lets B pick entries of u, keeps them while the pivots of the elimination are good, and picks
-            anew by complete pivoting when they are not; ``qr`` and ``svd`` take an orthonormal basis of the null space
+            again by complete pivoting when they are not; ``qr`` and ``svd`` take an orthonormal basis of the null space
             of A at each position; ``given`` takes ``B``.
         velocities: names of the independent entries of u to begin with, for ``boolean``; chosen if not given. They are
             kept while they are good.
         B: for ``given``: p rows of numbers, one for each entry of u, with which ż = B u determines all velocities; a
             run stops where it does not any more.
         keep: for ``qr`` and ``svd``: go on with the basis B of a former position while [A; B] is well conditioned, and
-            factorize A anew when it is not. Needed for states other than ``dependent``, which hold ż = B u.
+            factorize A again when it is not. Needed for states other than ``dependent``, which hold ż = B u.
         state: what is integrated: ``dependent`` for all coordinates and velocities, ``mixed`` for all coordinates and
             the independent velocities, ``independent`` for independent coordinates and velocities.
 

@@ -74,7 +74,7 @@ def linearize(
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
             default: the outputs of the model, or the independent coordinates if it has none.
         parameters: values to use instead of the model's.
-        states: coordinates that shall be independent; ``"all"`` of a subsystem: all variables, minimal or not.
+        states: coordinates that are to be independent; ``"all"`` of a subsystem: all variables, minimal or not.
         release: constraints and drives that are released; as inputs they are forces along themselves.
         incompatible: of a subsystem: ``least-squares`` meets invariants that contradict each other as well as can be,
             where ``independent`` says how many freedoms there shall be; ``refuse`` names them.
