@@ -220,7 +220,7 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
     arm = dynamics.coordinates.usual_arm or 1.0
     if conditioning > CONDITION_LIMIT and not dynamics.is_large and not 1 / EVERYDAY <= arm <= EVERYDAY:
-        conditioning = min(conditioning, _evened(dynamics, [np.asarray(one.jacobian) for one in seen.residuals], pivot))
+        conditioning = min(conditioning, _evened(dynamics, seen.jacobians, pivot))
     checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
     checks.append(Check("acceleration residual", left / scale, limit, "", "|A u̇ + γ|", fix))
