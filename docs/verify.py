@@ -26,8 +26,9 @@ true errors. That all formulations agree on random models is what its fuzz suite
 """
 VERDICTS = """## Verdicts
 
-Random runs of smooth, kinked, switched, stiff, chaotic and narrow problems, by all integrators, at rtol 1e-3 … 1e-11 or
-steps of 0.5 … 10 ms (`benchmarks/verdicts.py`). *Wrong*: the error, by far tighter runs, is larger than the accuracy
+Random runs of problems of fourteen kinds, by all integrators, at rtol 1e-3 … 1e-11 or steps of 0.5 … 10 ms; some have
+few outputs, are short, have another atol, go on from a run, are samples of a batch, or are made by another formulation
+in other coordinates (`benchmarks/verdicts.py`). *Wrong*: the error, by far tighter runs, is larger than the accuracy
 that the [certificate](theory/certificate.md) states; near the line means within a factor of two of it.
 """
 MARKS = ("<!-- verdicts -->", "<!-- end of verdicts -->")
