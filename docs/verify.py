@@ -27,8 +27,9 @@ of its fuzz suite, and [another page](agreement.md) shows that all formulations 
 """
 VERDICTS = """## Verdicts
 
-Random runs of smooth, kinked, switched, stiff, chaotic and narrow problems, by all integrators, at rtol 1e-3 … 1e-11 or
-steps of 0.5 … 10 ms (`benchmarks/verdicts.py`). *Wrong*: the error, by far tighter runs, is larger than the accuracy
+Random runs of problems of fourteen kinds, by all integrators, at rtol 1e-3 … 1e-11 or steps of 0.5 … 10 ms; some have
+few outputs, are short, have another atol, go on from a run, are samples of a batch, or are made by another formulation
+in other coordinates (`benchmarks/verdicts.py`). *Wrong*: the error, by far tighter runs, is larger than the accuracy
 that the [certificate](theory/certificate.md) states; near the line means within a factor of two of it.
 """
 PRECISION = """## Work and precision
