@@ -38,8 +38,7 @@ __all__ = [
 ]  # fmt: skip
 
 T = TypeVar("T")
-_WORD, _BYTE = np.dtype(np.int64), ctypes.c_char
-_NUMBERS = (float, int, np.floating, np.integer)
+_WORD, _BYTE, _NUMBERS = np.dtype(np.int64), ctypes.c_char, (float, int, np.floating, np.integer)
 _DTYPES = {
     FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
 }  # fmt: skip
@@ -155,7 +154,7 @@ class Measured(Field[T]):
         self.lengths = tuple(str(length) for length in lengths)
         self.trees = tuple(None if text == "*" else length_tree(text) for text in self.lengths)
         # Most lengths are one field, which is read without a look at the tree.
-        self.names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self.trees)
+        self._names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self.trees)
 
     def __str__(self) -> str:
         return f"{super().__str__()}[{', '.join(self.lengths)}]"
@@ -166,7 +165,7 @@ class Measured(Field[T]):
             int(getattr(record, name)) if name is not None
             else -1 if tree is None
             else fold_length(tree, lambda path: self._length(record, path), int, WHOLE_NUMBERS)
-            for name, tree in zip(self.names, self.trees, strict=True)
+            for name, tree in zip(self._names, self.trees, strict=True)
         ])  # fmt: skip
 
     def _length(self, record: Any, path: tuple[str, ...]) -> int:
@@ -213,10 +212,7 @@ class ArrayField(Measured[np.ndarray]):
         if kept is not None:
             self.check(record, kept.shape)
             return
-        self.make(record, self.shape(record))
-
-    def make(self, record: Record, shape: tuple[int, ...]) -> None:
-        """An array of zeros that nobody gave."""
+        shape = self.shape(record)
         if min(shape) < 0:
             shape = tuple([max(0, n) for n in shape])
             self.check(record, shape)
@@ -443,18 +439,16 @@ class Record:
     fields: ClassVar[dict[str, Field[Any]]] = {}
     slot_of: ClassVar[dict[str, int]] = {}
     _size: ClassVar[int] = 0
-    # Fields that are made or checked, and where their lengths stand if these are whole numbers of the same record.
-    _measured: ClassVar[tuple[tuple[Any, tuple[int, ...]], ...]] = ()
+    _measured: ClassVar[tuple[Field[Any], ...]] = ()
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
+        cls._measured = tuple(item for item in cls.fields.values() if type(item).complete is not Field.complete)
         cls.slot_of, at = {}, 0
         for name, item in cls.fields.items():
             cls.slot_of[name] = at
             at += item.slots
         cls._size = at
-        measured = (item for item in cls.fields.values() if type(item).complete is not Field.complete)
-        cls._measured = tuple((item, cls._places_of_lengths(item)) for item in measured)
         bases: tuple[Any, ...] = cls.__bases__
         for base in bases:
             for name, slot in getattr(base, "slot_of", {}).items():
@@ -463,14 +457,6 @@ class Record:
                         f"{cls.__name__} has the field '{name}' of {base.__name__} elsewhere or as something else.  "
                         "Fix: one base, whose fields stay as they are"
                     )
-
-    @classmethod
-    def _places_of_lengths(cls, item: Field[Any]) -> tuple[int, ...]:
-        """The slots of the lengths of an array, none if they are something else."""
-        names = item.names if isinstance(item, ArrayField) else ()
-        if all(isinstance(cls.fields.get(name or ""), Int) for name in names):
-            return tuple(cls.slot_of[name] for name in names if name)
-        return ()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(
@@ -495,12 +481,8 @@ class Record:
 
     def complete(self) -> None:
         """Make the arrays that are missing, and check the lengths of all."""
-        words, kept = self.slot_words, self.kept_values
-        for item, lengths in self._measured:
-            if lengths and item.name not in kept:
-                item.make(self, tuple([words.item(at) for at in lengths]))
-            else:
-                item.complete(self)
+        for item in self._measured:
+            item.complete(self)
 
     def values(self) -> dict[str, Any]:
         """Numbers and arrays by name, copied: all of a record that can be written to a file."""

@@ -47,8 +47,8 @@ SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in on
 FEWEST_STEPS = 200
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
-# If it finds the error close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
-# Between the outputs at which the first is compared, the error may be so many times what it is there.
+# The error may be so many times what it is at the outputs at which that one is compared: then all of them are. If the
+# error is close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
 TIGHTER, SHOWN, MARGIN, FINEST = 10.0, 0.9, 1.3, 2e-14
 TIGHTEST, CLOSE, CLOSE_MARGIN, BETWEEN = 100.0, 1.1, 1.05, 3.0
 MORE_STEPS = 20
@@ -333,11 +333,14 @@ def _estimate(run: _Run) -> Estimate:
         spent += found.evaluations
         if found.acquitted:
             return replace(found, evaluations=spent)
-    found = _by_tight(run.thinned(), TIGHTER, MARGIN / SHOWN)
+    thinned = run.thinned()
+    found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
-    if run.accuracy / BETWEEN < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy:
-        finer = rtol / TIGHTEST >= FINEST
-        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN) if finer else _by_tight(run, TIGHTER, MARGIN / SHOWN)
+    if run.accuracy / BETWEEN < found.error <= run.accuracy and len(thinned.at) < len(run.at):
+        found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
+        spent += found.evaluations
+    if run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy and rtol / TIGHTEST >= FINEST:
+        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
         spent += found.evaluations
     return replace(found, evaluations=spent)
 
