@@ -72,7 +72,9 @@ class Outcome:
         length = len(change) // PARTS
         if length:
             parts = change[: PARTS * length].reshape(PARTS, length, -1)
-            chosen[np.arange(1, 1 + PARTS * length, length)[:, None] + parts.argmax(axis=1)] = True
+            before = np.arange(0, PARTS * length, length)[:, None] + parts.argmax(axis=1)
+            # A peak of one output is at one end of the largest change, the way up or the way down.
+            chosen[before] = chosen[before + 1] = True
         chosen[1 + PARTS * length : 1 + len(change)] = True
         return np.flatnonzero(chosen)
 
