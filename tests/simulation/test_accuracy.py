@@ -55,6 +55,17 @@ def test_the_estimate_bounds_the_error(integrator, rtol):
     assert run.certificate.trusted == (estimate.error <= estimate.accuracy)
 
 
+@pytest.mark.parametrize("rtol", [1e-6, 2e-6, 4.655309297179054e-06])
+def test_an_error_in_one_output_alone_is_seen(rtol):
+    """Van der Pol's oscillator jumps within an output step: errors of time show at the one output on the way only."""
+    model = da.compile(slider("92*(1 - q(P)**2)*u(P) - q(P)"))
+    start = {"initial": {"P": 1.555}, "output_step": 0.05}
+    exact = da.simulate(model, 50.0, integrator="radau", rtol=1e-11, atol=1e-13, certify=False, **start)
+    run = da.simulate(model, 50.0, integrator="bdf", rtol=rtol, atol=rtol / 100, **start)
+    true = max(np.abs(run.values(x) - exact.values(x)).max() / np.abs(exact.values(x)).max() for x in "qu")
+    assert true > 1e-3 and run.certificate["error"] > 0.9 * true and not run.certificate.trusted
+
+
 @pytest.mark.parametrize("integrator", ["rk4", "generalized-alpha"])
 def test_fixed_steps_are_compared_with_an_adaptive_run(integrator):
     model = da.compile(slider("-4*q(P)"))
