@@ -465,3 +465,13 @@ def test_what_runs_away_is_drawn_as_far_as_it_can_be(dalembert, tmp_path):
     assert "NOT TRUSTED" in printed
     assert (tmp_path / "away.png").exists() and (tmp_path / "away.html").exists()
     assert "too large to draw: kinetic, total, work put in" in (tmp_path / "away.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_said():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dalembert", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.strip() == "DalembertError: the output cannot be written: No space left on device"
