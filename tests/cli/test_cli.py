@@ -489,3 +489,13 @@ def test_words_of_other_programs_are_not_ours():
     options = {name for command in commands.values() for option in command.params for name in option.opts}
     assert not set(app.OPTIONS) & options
     assert {name for names in app.OPTIONS.values() for name in names.split(" or ")} <= options
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_said():
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "dalembert", "list"], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 2 and "Traceback" not in done.stderr
+    assert done.stderr.strip() == "DalembertError: the output cannot be written: No space left on device"

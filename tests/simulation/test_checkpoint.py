@@ -160,3 +160,23 @@ def test_a_file_that_is_no_checkpoint_is_refused(content, tmp_path):
     with pytest.raises(da.DalembertError, match="is not a checkpoint"):
         da.simulate(da.library.pendulum(), 5.0, checkpoint=path)
     assert path.read_bytes() == content
+
+
+def test_friction_resumes_bit_for_bit(tmp_path):
+    """Forces of friction, and how they answer, are where the next evaluation begins: they began at zero again."""
+    model = da.Model("block on a spring")
+    model.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("P", "ground", "b", point=(0, 0, 0), axis="x")
+    model.torsional_spring("spring", "P", stiffness=40.0)
+    model.body("c", mass=0.5, com=(0, 0, -0.5), inertia=(0.1, 0.1, 0.1))
+    model.revolute("A", "b", "c", point=(0, 0, 0), axis="y")
+    model.friction("rubs", "P", coefficient=0.2, length=0.1)
+    model.friction("pin", "A", coefficient=0.2, radius=0.03)
+    model.initial("P", 0.5)
+    model.initial("A", 1.0)
+    whole = da.simulate(model, 2.0)
+    for steps in (5, 12):
+        leave_checkpoint(model, 2.0, tmp_path / "run.checkpoint", steps)
+        again = da.simulate(model, 2.0, checkpoint=tmp_path / "run.checkpoint")
+        np.testing.assert_array_equal(again.values("q"), whole.values("q"))
+        np.testing.assert_array_equal(again.values("u"), whole.values("u"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -66,6 +67,10 @@ def main() -> None:
         Console(stderr=True, soft_wrap=True, highlight=False).print(
             f"{type(error).__name__}: {error}", style="red", markup=False
         )
+        sys.exit(BAD_INPUT)
+    except OSError as error:  # files are written by calls of ours, which raise our errors: what is left is the output
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what has not been written yet does not fail once more
+        print(f"DalembertError: the output cannot be written: {error.strerror or error}", file=sys.stderr)
         sys.exit(BAD_INPUT)
     finally:
         app.registered_commands = every

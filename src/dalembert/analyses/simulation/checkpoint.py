@@ -16,6 +16,7 @@ from dalembert.atomic import remove_parts
 from dalembert.dynamics import Recipe
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
+from dalembert.numerics.context import Context
 from dalembert.trajectory.whole import read_events, read_numbers, read_segments, read_text
 from dalembert.values import DICT, is_finite
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Checkpoint", "fingerprint"]
 
-_FORMAT = 10
+_FORMAT = 11
+# Of a context: which rank the constraints have; what friction was, and how it answers to what is assumed of it.
+CARRIED = ("rank", "holonomic_rank")
+CARRIED_BY_FRICTION = ("parameters", "response", "trusts_response", "friction_size")
 
 
 def fingerprint(*parts: Any) -> str:
@@ -70,13 +74,15 @@ class Checkpoint:
             "events": [asdict(event) for event in account.events], "notes": account.notes,
             "counts": account.counts.tolist(), "active": run.context.active.tolist(),
             "statistics": run.context.statistics.values(), "lost": account.lost,
-            "softened": account.softened, "undefined": [[i, *found] for i, found in account.undefined.items()],
+            "softened": account.softened, "idle": list(run.handler.idle),
+            "undefined": [[i, *found] for i, found in account.undefined.items()],
         }  # fmt: skip
         data = xr.Dataset(
             {
                 "states": (("row", "entry"), run.out[: run.written]),
                 **_variables("memory", run.memory.values()),
                 **_variables("solver", _remembered(run)),
+                **_variables("context", _carried(run)),
             },
             attrs={"dalembert_checkpoint": json.dumps(notes)},
         )
@@ -127,6 +133,7 @@ class Checkpoint:
             operator.index(i): (operator.index(count), float(first)) for i, count, first in notes["undefined"]
         }
         account.notes = [read_text(note) for note in notes["notes"]]
+        handler.resume(tuple(read_text(name) for name in notes["idle"]))
         if notes["method"] != run.method.name:
             if run.fallback is None:
                 raise ValueError(f"it was written by integrator {notes['method']!r}")
@@ -140,11 +147,13 @@ class Checkpoint:
         run.out[: len(states)] = states
         # Implicit methods go on with the constraint rows that they chose where they began, formulations with theirs.
         run.begin(memory["t"], states[-1], written, active=np.array(notes["active"], dtype=np.int64))
-        if {name: np.shape(value) for name, value in memory.items()} != {
-            name: np.shape(value) for name, value in run.memory.values().items()
-        }:
+        if _shapes(memory) != _shapes(run.memory.values()):
             raise DalembertError(f"checkpoint {self.path} does not fit this run.  Fix: delete the file")
         run.memory.restore(memory)
+        carried = _values("context", data)
+        if _shapes(carried) != _shapes(_carried(run)):
+            raise ValueError("its equations have other sizes")
+        run.context.restore(carried)
         if _remembered(run):
             run.context.solver.record.restore(_values("solver", data))
         account.notes.append(f"resumed from {self.path} at t = {run.time:.6g} s")
@@ -169,6 +178,19 @@ def _remembered(run: Driver) -> dict[str, Any]:
     """What the solver of a formulation keeps from one evaluation to the next, such as a choice of velocities."""
     solver = run.context.solver
     return {} if solver is None or solver.record is run.context else solver.record.values()
+
+
+def _shapes(values: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: np.shape(value) for name, value in values.items()}
+
+
+def _carried(run: Driver) -> dict[str, Any]:
+    """What equations go on from: forces of friction and how they respond, and the rank of constraints."""
+    context = run.context
+    if not isinstance(context, Context):
+        return {}
+    values = context.values()
+    return {name: values[name] for name in (*CARRIED, *(CARRIED_BY_FRICTION if context.n_assumed else ()))}
 
 
 def _variables(prefix: str, values: dict[str, Any]) -> dict[str, Any]:

@@ -62,6 +62,14 @@ class EventHandler:
         """Give the context of the last start the parameters of now, if it does again with these."""
         return False
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        """Contacts that touch and would share a load which others carry."""
+        return ()
+
+    def resume(self, idle: tuple[str, ...]) -> None:
+        """Go on from a checkpoint."""
+
     def prepare(self, problem: Any, context: Any) -> None:
         """Whatever a new start of the method must know."""
 
@@ -138,9 +146,17 @@ class MechanismHandler(EventHandler):
     def renews(self, context: Context) -> bool:
         return renew_context(self.chosen.kernels, context, self.chosen.parameters(self.account.parameters))
 
+    @property
+    def idle(self) -> tuple[str, ...]:
+        return () if self.contacts is None else self.contacts.idle
+
+    def resume(self, idle: tuple[str, ...]) -> None:
+        if self.contacts is not None:
+            self.contacts.idle = idle
+
     def prepare(self, problem: Any, context: Context) -> None:
         if self.contacts is not None:
-            wait_for(context, self.chosen, self.contacts.idle)
+            wait_for(context, self.chosen, self.idle)
         if problem.n_events:
             n = problem.n_events if find_straight(self.chosen.kernels, context).all() else 0
             if n != problem.n_straight:
