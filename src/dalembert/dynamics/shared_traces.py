@@ -42,6 +42,12 @@ class made_once(Generic[Made_co]):
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
             return self
+        value = self._shared(owner)
+        if getattr(type(owner), self.name, None) is self:
+            vars(owner)[self.name] = value  # found there from now on, without coming here
+        return value
+
+    def _shared(self, owner: Any) -> Any:
         maker, known = self.maker(owner), owner.made.setdefault(self.name, [])
         for one, value in known:
             if one == maker:
