@@ -38,6 +38,16 @@ def test_particles_and_lines_are_where_the_variables_say(tmp_path: Path) -> None
     assert "two.mass" in page.read_text() and "two.mass" in run._repr_html_()
 
 
+def test_meshes_are_read(tmp_path: Path) -> None:
+    (tmp_path / "plate.obj").write_text("v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 3\n")
+    S = da.Subsystem("S")
+    x = S.coordinates("x")
+    S.effective_forces({x: -x.dd})
+    S.draw("plate", at=(x, 0), shape={"kind": "mesh", "file": str(tmp_path / "plate.obj"), "scale": (2, 3, 1)})
+    (body,) = system_scene(da.simulate(S, 0.1, initial={"x": 0.2})).bodies
+    np.testing.assert_array_equal(body.shapes[0].vertices, [[0, 0, 0], [2, 0, 0], [0, 3, 0]])
+
+
 def test_a_rigid_body_turns_as_its_variables_say() -> None:
     """Free about its axis of symmetry: the angle is Ω t, the box has the moments of inertia that were given."""
     body = da.leaves.rigid_body("B", "zxz", m=3.0, Ixx=0.2, Iyy=0.2, Izz=0.1)
