@@ -253,6 +253,14 @@ def test_terms_are_collected_by_squares_of_rates_and_of_lengths():
     )
 
 
+def test_denominators_that_move_stay():
+    d = da.derive(textbook.kepler())
+    assert rows(d)[0] == r"\ddot{r} - r \dot{\phi}^{2} + \frac{\mu}{r^{2}} = 0"
+    assert rows(da.derive(textbook.kepler(), "routh"))[1] == (
+        r"m \ddot{r} - \frac{G_{\phi}^{2}}{m r^{3}} + \frac{m \mu}{r^{2}} = 0"
+    )
+
+
 @pytest.mark.parametrize(
     "name", ["pendulum", "double_pendulum", "cart_pendulum", "rolling_disc", "spherical_by_angles"]
 )

@@ -7,7 +7,7 @@ import sympy as sp
 import dalembert as da
 
 __all__ = [
-    "atwood", "cart_pendulum", "double_pendulum", "double_pendulum_absolute", "pendulum", "rolling_disc",
+    "atwood", "cart_pendulum", "double_pendulum", "double_pendulum_absolute", "kepler", "pendulum", "rolling_disc",
     "spherical_by_angles", "spherical_by_height", "spherical_by_positions", "spring_pendulum", "top",
 ]  # fmt: skip
 
@@ -129,3 +129,13 @@ def atwood() -> da.Model:
         height = model.prismatic(name, model.ground, f"weight {name}", point=at, axis="z")
         model.constraint(f"cord {name}", height.q - side * r * theta.q)
     return model
+
+
+def kepler() -> da.System:
+    system = da.System("Kepler", gravity=(0, 0, 0))
+    m, mu = system.parameters(m=1.3, mu=0.7)
+    r = system.coordinate("r", "length", reference=1)
+    phi = system.coordinate("phi")
+    system.particle("planet", m, (r.q * sp.cos(phi.q), r.q * sp.sin(phi.q), 0))
+    system.potential("V", -mu * m / r.q)
+    return system

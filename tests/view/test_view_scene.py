@@ -114,6 +114,22 @@ def test_rods_and_forces_are_drawn():
     assert not scene(run).arrows and payload(drawn)["arrows"][0]["name"] == "rod"
 
 
+def test_links_lead_to_named_points_too():
+    """A foot without a joint at its end is drawn to its end, on pages and in still pictures."""
+    model = da.Model("leg", gravity=(0, -9.81, 0))
+    model.body("bob", mass=1, com=(0, -1, 0), inertia=(0.1, 0.1, 0.1))
+    model.revolute("pivot", "ground", "bob", point=(0, 0, 0), axis="z")
+    model.point("foot", "bob", (0.4, -1.2, 0))
+    model.point("pin", "bob", (0, 0, 0))
+    run = da.simulate(model, 0.1)
+    bob = run.dynamics.coordinates.nominal.body_pose("bob")
+    (line,) = [shape for shape in scene(run).bodies[0].shapes if shape.kind == "line"]
+    assert any(np.allclose(end, bob.inverse().apply(np.array([0.4, -1.2, 0]))) for end in line.points)
+    places = np.concatenate([line.get_xydata() for panel in run.plot().axes for line in panel.lines])
+    tip = run.output("x(foot)").values[0], run.output("y(foot)").values[0]
+    assert np.abs(places - tip).sum(axis=1).min() < 1e-9
+
+
 def test_bodies_have_one_color_in_all_pictures():
     """Still pictures and pages color bodies in the model's order, whatever the order of the tree is."""
     from matplotlib.colors import to_hex

@@ -109,8 +109,8 @@ def common_factor(expressions: Sequence[Any], moving: Moving = (), budget: Budge
         pairs = [pair for pair in pairs if pair[0]]
         if not pairs:
             return sp.S.One
-        if any(len(d) > 1 or any(m[k] for m in d for k in field.trigonometric) for _, d in pairs):
-            pairs = [(n, field.ring.one) for n, _ in pairs]  # denominators stay
+        if any(len(d) > 1 or not _is_fixed(field, d, moving) for _, d in pairs):
+            pairs = [(n, field.ring.one) for n, _ in pairs]  # denominators stay:  r̈ − r φ̇² + μ/r² = 0
         below = functools.reduce(_common_multiple, (d for _, d in pairs))
         above = [field.times(n, below.exquo(d)) for n, d in pairs]
         common = functools.reduce(field.gcd, above)

@@ -22,6 +22,7 @@ from dalembert.view.meshes import read_mesh
 from dalembert.view.run_plots import panels
 from dalembert.view.scene import Plot, Scene, SceneArrow, SceneBelt, SceneBody, SceneJoint, SceneSpring
 from dalembert.view.scene import Shape as Drawn
+from dalembert.view.sticks import CLOSE, named_point
 from dalembert.view.stops import stops
 
 if TYPE_CHECKING:
@@ -154,7 +155,9 @@ class Builder:
         self.placed = self.mechanism if placed is None else placed
         self.given = {at[0] for c, _ in self.flat.constraints.values() if c.eliminates for at in c.gives()}
         self.hidden = self._signs()
+        self.named: list[str] = []
         self.points = self._joint_points(self.mechanism)
+        self._add_named()
         spots = [X.p for X in map(self.mechanism.body_pose, self.flat.bodies)]
         if self.given:
             # Positions that formulas give are not drawn in the reference configuration.
@@ -192,7 +195,18 @@ class Builder:
                 continue
             points.setdefault(placed.first, []).append(placed.X_1P.p)
             points.setdefault(placed.second, []).append(placed.X_2S.p)
+        for name in self.named:
+            points.setdefault(self.flat.points[name][0].body, []).append(named_point(mechanism, name))
         return points
+
+    def _add_named(self) -> None:
+        """Points of the model that are on no joint of their body: links lead there, too, such as to a foot."""
+        for name, (point, _) in self.flat.points.items():
+            p, there = named_point(self.mechanism, name), self.points.get(point.body, [])
+            if point.body in self.hidden or any(np.linalg.norm(p - other) < CLOSE for other in there):
+                continue
+            self.named.append(name)
+            self.points.setdefault(point.body, []).append(p)
 
     def shapes(self, body: str) -> list[Drawn]:
         """What a body looks like, and the marks of limits on it."""

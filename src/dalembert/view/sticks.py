@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.spatial import Pose
 from dalembert.view.figures import INK, MUTED, new_figure, title_of
 from dalembert.view.scene import PALETTE
 
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Sticks", "branch_figure"]
+__all__ = ["CLOSE", "Sticks", "branch_figure", "named_point"]
 
 MOST_PANELS = 12
+CLOSE = 1e-9  # m; a named point on a joint is no other place
 FLAT = 1e-6  # axes this parallel make a planar mechanism
 OBLIQUE = np.array([0.75, -0.55, 0.37])  # where one looks from at a mechanism in space
 
@@ -37,6 +39,9 @@ class Sticks:
         for name, (data, _) in self.flat.joints.items():
             for body in data.bodies:
                 self.around.setdefault(body, []).append(name)
+        self.points: dict[str, list[np.ndarray]] = {}
+        for name, (point, _) in self.flat.points.items():
+            self.points.setdefault(point.body, []).append(np.asarray(named_point(self.mechanism, name), dtype=float))
         self.axes = self._plane()
 
     def _plane(self) -> np.ndarray:
@@ -73,6 +78,10 @@ class Sticks:
         """The mechanism in one position; in one color, if that is given; with marks of its joints, and their names."""
         for k, body in enumerate(self.flat.bodies):
             places = [self.joint_place(state, name, body) for name in self.around.get(body, [])]
+            for local in self.points.get(body, []):
+                place = self.axes @ self._at(state, body, local)
+                if all(np.linalg.norm(place - other) > CLOSE for other in places):
+                    places.append(place)
             if len(places) == 1:
                 places.append(self.axes @ self._at(state, body, self.mechanism.inertia(body).com))
             shown = color or PALETTE[k % len(PALETTE)]
@@ -93,6 +102,12 @@ class Sticks:
         panel.set_aspect("equal", adjustable="box")
         panel.margins(0.12)
         panel.set_axis_off()
+
+
+def named_point(mechanism: Any, name: str) -> Any:
+    """A point of the model in the frame of its body."""
+    point, scope = mechanism.flat.points[name]
+    return mechanism.local(point.body, Pose.translation(mechanism.al, mechanism.vector(point.at)), point.frame, scope).p
 
 
 def branch_figure(branches: Any) -> Figure:
