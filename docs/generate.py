@@ -285,6 +285,10 @@ def api() -> str:
     parts += [_function(f"da.{name}", getattr(da, name)) for name in functions]
     parts.append("## Classes\n")
     parts += [_class(f"da.{name}", getattr(da, name)) for name in classes if not _is_error(getattr(da, name))]
+    for title, module in (("Parts of models", "parts"), ("Leaves of subsystems", "leaves")):
+        made = getattr(da, module)
+        parts.append(f"## {title}\n")
+        parts += [_function(f"da.{module}.{name}", getattr(made, name)) for name in made.__all__]
     parts.append("## Errors\n")
     rows = [[f"`da.{name}`", summary(getattr(da, name))] for name in classes if _is_error(getattr(da, name))]
     parts.append(table(["error", "means"], rows))

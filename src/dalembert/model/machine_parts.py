@@ -66,7 +66,8 @@ def dc_motor(
     Args:
         joint: with one velocity ω, which the gear drives.
         voltage: v (V), a formula: an input, or what a controller gives.
-        resistance, inductance: R (Ω), L (H).  constant: k (N m/A = V s/rad).
+        resistance, inductance: R (Ω), L (H).
+        constant: k (N m/A = V s/rad).
         more: ``gear``, n, turns of the motor per turn of the joint (1); ``inertia``, of the rotor (kg m²), which the
             joint gets as armature n² J; ``damping``, d (N m s/rad), and ``friction``, c (N m), of the rotor's
             bearings; ``slip``, w (rad/s, 1), below which friction grows with speed instead of sticking.
@@ -117,7 +118,7 @@ def pid(
         error: e, a formula: what is wanted less what is.
         kp, ki, kd: gains.
         more: ``filter``, time constant of the derivative (s, 0.01); ``limits`` of the output: a number, or (least,
-            largest); where it is limited the integral is led back, so that it does not wind up.
+            largest); where it is limited the integral is held back, so that it does not wind up.
 
     Returns:
         the formula of v; its states are ``name_integral`` and ``name_filtered``.
@@ -156,7 +157,8 @@ def lag(
     """An actuator of first order:  T dy/dt = command − y.
 
     Args:
-        command: a formula.  time_constant: T (s).
+        command: a formula.
+        time_constant: T (s).
         limits: of the command: a number, or (least, largest).
         speed: largest |dy/dt|.
         initial: y at the start.
@@ -217,7 +219,7 @@ def cylinder(
 
 @public
 def sampled(model: Model, name: str, period: Any, values: Mapping[str, Any], *, first: Any = 0) -> None:
-    """A block that works at instants: every ``period`` all values are computed anew, and hold in between.
+    """A block that works at instants: every ``period`` all values are computed again, and hold in between.
 
         da.parts.sampled(model, "control", 0.01, {"u": "kp*(1 - q(A)) + s", "s": "s + 0.01*(1 - q(A))"})
 
