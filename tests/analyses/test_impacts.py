@@ -255,3 +255,12 @@ def test_coulombs_law_holds_in_all_directions(seed):
         assert np.linalg.norm(p) <= limit + 1e-9
         if np.linalg.norm(s) > 1e-9:
             assert p == pytest.approx(-limit * s / np.linalg.norm(s), abs=1e-9)
+
+
+@pytest.mark.parametrize("rtol", [1e-3, 2.6e-4, 1e-5])
+def test_loose_tolerances_let_no_contact_pass(rtol):
+    """Led back onto the edge that it stands on, a block was beyond what counts as closed when the other edge came down,
+    and fell through the floor."""
+    run = da.simulate(da.library.rocking_block(), 1.6, rtol=rtol, atol=rtol / 100)
+    assert [event.name for event in run.events if event.name.endswith("hit")] == ["right hit", "left hit"] * 2
+    assert run.certificate.trusted and run.certificate["penetration"] < 1e-8

@@ -109,9 +109,18 @@ def _pressed(c: Instant, at: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None
     return c.loosened().pressed(at, friction=False) if found is None else found
 
 
-def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:
-    """The impact of all gaps that close, on the velocities in x; then what comes to rest."""
+def hit(
+    d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], closing: tuple[str, int] | None = None
+) -> Hit:
+    """The impact of all gaps that close, on the velocities in x; then what comes to rest.
+
+    Args:
+        closing: constraint and side of the gap that is known to close: what a loose tolerance leaves between the place
+            where its event was found and the constraints may be more than gaps may have that are closed.
+    """
     c = Instant(d, t, x, parameters, impact=True)
+    known = np.array([name == closing for name in c.names])
+    c.near |= known
     at = np.flatnonzero(c.near & ((c.rate < 0) | c.still))
     start, e = c.u.copy(), c.seen.restitution[at]
     fresh = np.array([not parameters.get(d.flat.switches[name]) for name, _ in c.names])
@@ -123,7 +132,7 @@ def hit(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> H
             return Hit(parameters, trouble=NO_SOLUTION)
         c.u[:] = start + done.change
         again = Instant(d, t, x, _rubbing(d, t, x, parameters))
-        held = np.flatnonzero(again.near & again.still)
+        held = np.flatnonzero((again.near | known) & again.still)
         found = _pressed(again, held)
         if found is None:
             return Hit(parameters, trouble=NO_SOLUTION)

@@ -442,7 +442,7 @@ class Driver:
         if event.side < 0:
             self._settle(t, x, without=event.contact)
             return None
-        found = hit(self.dynamics, t, x, self.parameters)
+        found = hit(self.dynamics, t, x, self.parameters, (event.contact, event.side))
         if found.trouble:
             return f"event {event.name!r}: {found.trouble}"
         if found.gentle and self.dynamics.flat.constraints[event.contact][0].runs_off:
