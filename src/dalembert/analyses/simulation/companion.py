@@ -47,7 +47,8 @@ FEWEST_STEPS = 200
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
 # If it finds the error close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
 TIGHTER, SHOWN, MARGIN, FINEST = 10.0, 0.9, 1.3, 2e-14
-TIGHTEST, CLOSE, CLOSE_MARGIN = 100.0, 1.1, 1.05
+# So it does where it is less than so many times below that: at some outputs alone it may be seen too small.
+TIGHTEST, CLOSE, CLOSE_MARGIN, BELOW = 100.0, 1.1, 1.05, 3.0
 MORE_STEPS = 20
 
 # Of methods with fixed steps: the companion's tolerance as a share of the accuracy, and its bounds.
@@ -322,7 +323,7 @@ def _estimate(run: _Run) -> Estimate:
             return replace(found, evaluations=spent)
     found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
-    doubt = run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
+    doubt = run.accuracy / BELOW < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
     if doubt and rtol / TIGHTEST >= FINEST:
         found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
         spent += found.evaluations
