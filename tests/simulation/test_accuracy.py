@@ -271,6 +271,15 @@ def test_a_companion_by_another_integrator_is_far_tighter():
     assert not run.certificate.trusted
 
 
+def test_close_to_the_line_companions_are_compared_at_every_output():
+    """On a hard stop, errors are largest within contacts that are shorter than what lies between some outputs."""
+    model, rtol = slider("-9.81"), 1.3308936533685874e-05
+    model.stop("floor", "q(P)", lower=0, stiffness=843804.2400843009, exponent=1.5)
+    start = {"P": 0.5162334830581045}
+    run = da.simulate(model, 2.0, initial=start, integrator="radau", rtol=rtol, atol=rtol / 100)
+    assert run.certificate.error > run.certificate.accuracy and not run.certificate.trusted
+
+
 @pytest.mark.parametrize("outputs", [1, 3, 10])
 def test_energy_proves_nothing_where_outputs_see_little_of_it(outputs):
     """From rest to rest: what moved on the way stands at none of the outputs."""

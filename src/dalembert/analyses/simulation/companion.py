@@ -47,10 +47,10 @@ SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in on
 FEWEST_STEPS = 200
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
-# The error may be so many times what it is at the outputs at which that one is compared: then all of them are. If the
-# error is close to what is allowed, one that is tighter still decides: its difference is nearly all of it.
+# If it finds the error close to what is allowed, or less than BELOW times below that, where some outputs may show too
+# little of it, one that is tighter still decides at every output: its difference is nearly all of the error.
 TIGHTER, SHOWN, MARGIN, FINEST = 10.0, 0.9, 1.3, 2e-14
-TIGHTEST, CLOSE, CLOSE_MARGIN, BETWEEN = 100.0, 1.1, 1.05, 3.0
+TIGHTEST, CLOSE, CLOSE_MARGIN, BELOW = 100.0, 1.1, 1.05, 3.0
 MORE_STEPS = 20
 
 # Of methods with fixed steps: the companion's tolerance as a share of the accuracy, and its bounds.
@@ -336,11 +336,12 @@ def _estimate(run: _Run) -> Estimate:
     thinned = run.thinned()
     found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
-    if run.accuracy / BETWEEN < found.error <= run.accuracy and len(thinned.at) < len(run.at):
-        found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
-        spent += found.evaluations
-    if run.accuracy < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy and rtol / TIGHTEST >= FINEST:
+    doubt = run.accuracy / BELOW < found.error <= CLOSE * MARGIN / SHOWN * run.accuracy
+    if doubt and rtol / TIGHTEST >= FINEST:
         found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
+        spent += found.evaluations
+    elif doubt and len(thinned.at) < len(run.at):
+        found = _by_tight(run, TIGHTER, MARGIN / SHOWN)
         spent += found.evaluations
     return replace(found, evaluations=spent)
 

@@ -235,7 +235,7 @@ class Contacts:
             return self._settle(t, x)
         if event.side < 0:
             return self._settle(t, x, without=event.contact)
-        found = hit(self.dynamics, t, x, self.account.parameters)
+        found = hit(self.dynamics, t, x, self.account.parameters, (event.contact, event.side))
         if found.trouble:
             return f"event {event.name!r}: {found.trouble}"
         events, (first, last) = self.account.events, self.span
