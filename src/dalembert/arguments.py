@@ -21,7 +21,6 @@ from typing import (
     TypeVar,
     Union,
     Unpack,
-    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -220,7 +219,7 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is Any or not isinstance(origin, type):
         return True
     if origin in PATHS:
-        return isinstance(value, (str, os.PathLike)) and "\0" not in os.fsdecode(cast(Any, value))
+        return isinstance(value, (str, os.PathLike)) and "\0" not in f"{value}"
     if issubclass(origin, Mapping):
         return isinstance(value, MAPPING) and (
             not inner or all(_names(key, inner[0]) and _fits(one, inner[1]) for key, one in value.items())

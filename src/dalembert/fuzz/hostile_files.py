@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import warnings
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -169,7 +170,8 @@ def _netcdf(make: Callable[[int], bytes], rng: np.random.Generator, number: int)
     content = make(number % 4)
     if rng.random() < 0.35:
         return _bytewise(content, rng)
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what writes nonsense
         path = Path(folder) / "whole.nc"
         path.write_bytes(content)
         data, _ = read_sealed(path)
