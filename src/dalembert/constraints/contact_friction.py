@@ -8,8 +8,8 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 
 from dalembert.algebra import NUMPY
+from dalembert.constraints.dry_friction import DryFriction, Reactions
 from dalembert.constraints.one_sided import RigidContact
-from dalembert.constraints.rubbing import Reactions, Rubbing
 from dalembert.elements import ConstraintName, Load, Motion, Site, Vector
 from dalembert.elements.surfaces import Touching, slipping, touching
 from dalembert.errors import ModelError, Problem
@@ -21,7 +21,7 @@ __all__ = ["ContactFriction"]
 ACROSS = 1e-6  # cosine of the angle between a direction of sliding and the normal, which is none
 
 
-class ContactFriction(Rubbing):
+class ContactFriction(DryFriction):
     """Coulomb friction of a rigid contact, along one direction as in plane motion, or any way in the plane of contact;
     in impacts too."""
 

@@ -8,7 +8,7 @@ import numpy as np
 import sympy as sp
 from pydantic import Field, PrivateAttr
 
-from dalembert.constraints.rubbing import Reactions, Rubbing, known_sizes
+from dalembert.constraints.dry_friction import DryFriction, Reactions, known_sizes
 from dalembert.elements import Formula, JointName, Load, Motion, Site
 from dalembert.elements.allowed import SIGNALS
 from dalembert.elements.bearing import Bearing, Sizes
@@ -22,7 +22,7 @@ NOTHING = sp.Float(1e-12)  # a force (N, N m) that is none
 _SIZES = ("radius", "length")
 
 
-class Friction(Rubbing):
+class Friction(DryFriction):
     """Coulomb friction in a joint, by the joint's own reaction N.
 
     Prismatic: N is the force across the axis, and 2 M/``length`` of the moment across it, if a length of the guide is

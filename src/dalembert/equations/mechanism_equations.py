@@ -174,7 +174,7 @@ class Equations:
             force.loads(self.motion.within(scope), load)
         for name in self.flat.frictions:
             friction, scope = self.flat.constraints[name]
-            friction.rub(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
+            friction.load(self.motion.within(scope), load, self.tree.mechanism.parameters[f"{name}.force"])
         return load
 
     def applied(self, only_work: bool = False, load: Load | None = None) -> tuple[list[np.ndarray], np.ndarray]:

@@ -65,13 +65,15 @@ def touches(e: Equations) -> dict[str, np.ndarray]:
 
     open_by, sliding = seen(al.zeros(e.nv))
     n, rows, bias = len(open_by), al.columns(accelerations, e.nv), accelerations(al.zeros(e.nv))
-    rubbing = [(e.flat.constraints[name][0], e.motion.within(e.flat.constraints[name][1])) for name in e.flat.frictions]
+    frictions = [e.flat.constraints[name] for name in e.flat.frictions]
     sizes = [
         [
-            al.zeros(2) if friction.touches is None else al.array(friction.sizes(motion, _Load(al, size)))
+            al.zeros(2)
+            if friction.touches is None
+            else al.array(friction.sizes(e.motion.within(scope), _Load(al, size)))
             for size in (0, 1)
         ]
-        for friction, motion in rubbing
+        for friction, scope in frictions
     ]
     grips, rest = [loaded - free for free, loaded in sizes], [free[0] for free, _ in sizes]
     owners = [e.flat.constraints[name] for name, _ in e.flat.gap_names]

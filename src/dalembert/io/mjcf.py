@@ -313,7 +313,7 @@ class _Reader:
             unit = self.settings.radians if kind == "hinge" else 1.0
             self.robot.limit(name, node, ends[0] * unit, ends[1] * unit)
         if self.robot.friction and count == 1:
-            self.robot.rub(name, node, (self.report.numbers(node, "frictionloss") or [0.0])[0])
+            self.robot.add_friction(name, node, (self.report.numbers(node, "frictionloss") or [0.0])[0])
         values: dict[str, float] = {}
         for key in ("stiffness", "damping"):
             numbers = self.report.numbers(node, key) or [0.0]

@@ -285,7 +285,7 @@ class Robot:
         of = reference("q", self.joints[joint])
         self.constraint(Limit, f"{self.joints[joint]} limit", node, of=of, lower=lower, upper=upper)
 
-    def rub(self, joint: str, node: Node, constant: float) -> None:
+    def add_friction(self, joint: str, node: Node, constant: float) -> None:
         """Add friction without load to a joint with one coordinate."""
         if constant:
             name = self.joints[joint]

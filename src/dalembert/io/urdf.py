@@ -292,10 +292,10 @@ class _Reader:
         if dynamics is None:
             return
         self.report.unread(dynamics, ("damping", "friction"))
-        rubbing = self.report.numbers(dynamics, "friction") or []
-        if self.robot.friction and count == 1 and len(rubbing) == 1:
-            self.robot.rub(name, dynamics, rubbing[0])
-        elif any(rubbing):
+        constant = self.report.numbers(dynamics, "friction") or []
+        if self.robot.friction and count == 1 and len(constant) == 1:
+            self.robot.add_friction(name, dynamics, constant[0])
+        elif any(constant):
             self.report.note("joint friction is not part of the model; joints", name)
         damping = self.report.numbers(dynamics, "damping") or [0.0]
         values = damping * count if len(damping) == 1 else damping

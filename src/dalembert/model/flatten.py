@@ -11,7 +11,7 @@ from typing import Any
 import sympy as sp
 from sympy.core.function import AppliedUndef
 
-from dalembert.constraints import OneSided, Rubbing
+from dalembert.constraints import DryFriction, OneSided
 from dalembert.elements import Placement
 from dalembert.elements.base import formulas_in, replace_names
 from dalembert.errors import ModelError, Problem
@@ -151,7 +151,7 @@ class Flat:
     @cached_property
     def frictions(self) -> list[str]:
         """Constraints that stick and slip."""
-        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, Rubbing)]
+        return [name for name, (constraint, _) in self.constraints.items() if isinstance(constraint, DryFriction)]
 
     @cached_property
     def gap_names(self) -> list[tuple[str, int]]:

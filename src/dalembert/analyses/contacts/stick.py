@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dalembert.constraints.rubbing import STOPPED
+from dalembert.constraints.dry_friction import STOPPED
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 

@@ -18,7 +18,7 @@ from dalembert.constraints.base import Constraint
 from dalembert.elements import Formula, Load, Motion, Site
 from dalembert.expressions import parameter
 
-__all__ = ["STOPPED", "Reactions", "Rubbing"]
+__all__ = ["STOPPED", "DryFriction", "Reactions"]
 
 # Slip in several directions (m/s, rad/s): slower than this it has come to a halt, since its direction turns ever faster
 # there; and what breaks loose feels friction against the way it will go while it is slower than the second one.
@@ -38,7 +38,7 @@ class Reactions(Protocol):
         ...
 
 
-class Rubbing(Constraint):
+class DryFriction(Constraint):
     """Friction against a velocity v, a number or a vector:  sticks with v = 0 while the force that this takes is at
     most ``static`` N, and slips against −``coefficient`` N v/|v| otherwise."""
 
@@ -77,7 +77,7 @@ class Rubbing(Constraint):
         """A one-sided constraint that must be closed for it, if any."""
         return None
 
-    def among(self, flat: Any) -> Rubbing:
+    def among(self, flat: Any) -> DryFriction:
         """With what it must know of other elements of the model."""
         return self
 
@@ -93,7 +93,7 @@ class Rubbing(Constraint):
         """What falls through zero where it comes to a halt, times the sign of its slip."""
         return self.pace(motion) - (0.0 if self.directions == 1 else STOPPED)
 
-    def rub(self, motion: Motion, load: Load, force: Any) -> None:
+    def load(self, motion: Motion, load: Load, force: Any) -> None:
         """Add the force of friction along v: against it if it is negative."""
         al, v = motion.al, self.slip(motion)
         if self.directions == 1:
