@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -75,9 +75,10 @@ def unknown(what: str, name: object, known: Iterable[str], has: str = "there are
     return DalembertError(f"{what} {name!r}; {question}{' ' * bool(question)}{has} {', '.join(names) or 'none'}")
 
 
-def check_known(what: str, name: object, known: Iterable[str], has: str = "expected one of") -> None:
+def check_known(what: str, name: object, known: Collection[str], has: str = "expected one of") -> None:
     """Raise if a name is not among those that are known."""
-    index_of(what, name, known, has)
+    if name not in known:
+        raise unknown(what, name, known, has)
 
 
 def index_of(what: str, name: object, known: Iterable[str], has: str = "there are") -> int:
@@ -87,8 +88,7 @@ def index_of(what: str, name: object, known: Iterable[str], has: str = "there ar
         DalembertError: it is none of them.
     """
     names = list(known)
-    if name not in names:
-        raise unknown(what, name, names, has)
+    check_known(what, name, names, has)
     return names.index(str(name))
 
 

@@ -271,7 +271,7 @@ class Trajectory(TimeSeries):
         return [Occurrence(**event) for event in json.loads(self.attrs["events"])]
 
     def _known(self, dimension: str, name: str) -> None:
-        check_known(f"unknown {dimension}", name, map(str, self.values(dimension)), "the trajectory has")
+        check_known(f"unknown {dimension}", name, [str(one) for one in self.values(dimension)], "the trajectory has")
 
     if not TYPE_CHECKING:  # type checkers know what there is
 
