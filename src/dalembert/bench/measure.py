@@ -108,8 +108,10 @@ def _row(problem: PublicProblem, way: Way) -> Row:
 def work_precision(
     problem: str, integrators: Iterable[str] = PRECISION_METHODS, options: Mapping[str, Any] | None = None
 ) -> list[Precision]:
-    """Errors reached and processor times over the tolerance, for a diagram of work against precision; the error of a run
-    that stopped early is NaN."""
+    """Errors reached and processor times over the tolerance, for a diagram of work against precision.
+
+    The error of a run that stopped early is NaN.
+    """
     given = chosen([problem])[0]
     curves: list[Precision] = []
     for name in integrators:
