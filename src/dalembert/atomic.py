@@ -32,7 +32,10 @@ def check_suffix(
         what: that is written, in words.
         known: endings that are right, the usual one first.
     """
-    name = os.fspath(path)
+    try:
+        name = os.fspath(path)
+    except TypeError as reason:
+        raise error(f"cannot write {path}: {reason}") from None
     stem, suffix = os.path.splitext(name if isinstance(name, str) else "")
     if suffix.lower() in FORMATS.difference(known):
         raise error(f"cannot write {name}: {what}, not {suffix[1:]}.  Fix: {os.path.basename(stem) + known[0]!r}")

@@ -128,7 +128,5 @@ def test_what_sticks_may_slip_with_other_parameters():
 def test_reactions_that_redundant_rows_leave_open_have_no_friction():
     model = da.library.four_bar()
     model.friction("rub", "C", coefficient=0.1, radius=0.02)
-    state = da.assemble(model)
-    rates = {"A.d": 1.0}
     with pytest.raises(da.DalembertError, match=r"redundant constraints .* on which rub.force depends"):
-        da.linearize(model, {"A": state.joint("A")[0], **rates})
+        da.linearize(model, {"A": 0.4, "A.d": 1.0})

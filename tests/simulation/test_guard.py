@@ -7,7 +7,7 @@ import pytest
 from support.magnet import magnet
 
 import dalembert as da
-from dalembert.analyses.simulation import drive
+from dalembert.analyses.simulation import event_handlers
 from dalembert.dynamics.make_problem import find_straight
 
 INTEGRATORS = ("dopri8", "tsit5", "radau")
@@ -101,7 +101,9 @@ def test_bounds_of_events_leave_nothing_out(integrator, monkeypatch):
     model.event("late", "t - 1.2345", rates={"P": "-u(P)"})
     model.initial("P", 0.3, rate=2.0)
     runs = [da.simulate(model, 4.0, integrator=integrator, output_step=0.05)]
-    monkeypatch.setattr(drive, "find_straight", lambda kernels, context: np.zeros(context.n_events, dtype=np.int64))
+    monkeypatch.setattr(
+        event_handlers, "find_straight", lambda kernels, context: np.zeros(context.n_events, dtype=np.int64)
+    )
     runs.append(da.simulate(model, 4.0, integrator=integrator, output_step=0.05))
     assert len(runs[0].events) > 10 and runs[0].events == runs[1].events
     assert runs[0].values("q").tobytes() == runs[1].values("q").tobytes()
