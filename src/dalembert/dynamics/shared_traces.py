@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from dalembert.formulations import BlockFormulation, Formulation
 
@@ -42,8 +42,8 @@ class made_once(Generic[Made_co]):
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         if owner is None:
             return self
-        value = self._shared(owner)
-        if getattr(type(owner), self.name, None) is self:
+        value, cls = self._shared(owner), cast(Any, type(owner))
+        if getattr(cls, self.name, None) is self:
             vars(owner)[self.name] = value  # found there from now on, without coming here
         return value
 
