@@ -22,6 +22,7 @@ from dalembert.integrators.ends import (
     STOPPED,
     TOO_MANY_STEPS,
 )
+from dalembert.integrators.first_event import first_event, landed_crossing, learn_slopes, stays, within
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 from dalembert.integrators.switching import (
     ARMED,
@@ -48,11 +49,6 @@ STOP, PAUSE = 1, 2
 # A problem is stiff if stability, not accuracy, limits the step so many times in a row (Hairer, Wanner, IV.2).
 STIFF_STEPS = 15
 
-# A step is searched for events at so many places at least, and as closely as it is compared with the equations: what
-# a formula does between two places of a long step is seen there only if it is an event.
-EVENT_SAMPLES = 8
-BISECTIONS = 60
-
 # Steps are looked at beside the outputs, by this share of their distance: a singular position may lie at an output, and
 # a step that passes over it does well.
 BESIDE = 0.382
@@ -70,12 +66,6 @@ PATIENCE = 12
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
 # An event as near to zero as this where another one just happened is there too.
 ROUNDED = 1e-14
-# By so much of what adds up to it, bounds of an event within a step must be away from zero.
-BOUNDED = 1e-6
-# A maximum below zero between places where events are looked at is refined so many times.
-REFINEMENTS = 5
-# Events are looked for on the manifold this near to where they happen beside it, in steps, and by so many secants.
-NEAR, SECANTS, ROUNDING = 1e-3, 6, 1e-14
 
 
 @native
@@ -156,16 +146,6 @@ def _smallest_step(t: float, end: float) -> float:
 
 
 @native
-def _at(D: np.ndarray, theta: float, y: np.ndarray):
-    """y(θ) = Σ D[p] θᵖ."""
-    for j in range(len(y)):
-        s = 0.0
-        for p in range(D.shape[0] - 1, -1, -1):
-            s = s * theta + D[p, j]
-        y[j] = s
-
-
-@native
 def hermite(D: np.ndarray, h: float, y: np.ndarray, f: np.ndarray, y_new: np.ndarray, f_new: np.ndarray):
     """The cubic through both ends of a step, as coefficients of powers of θ."""
     for j in range(len(y)):
@@ -177,205 +157,12 @@ def hermite(D: np.ndarray, h: float, y: np.ndarray, f: np.ndarray, y_new: np.nda
 
 
 @native
-def _crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, low: float, high: float) -> tuple[float, int]:
-    """Where event i rises through zero between two places of a step, by bisection; and whether all went well."""
-    y, g = np.empty(D.shape[1]), np.empty(p.n_events)
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
-            break
-        _at(D, middle, y)
-        if events_at(p, m, m.t + middle * h, y, g) != 0:
-            return high, FAILED
-        if g[i] >= 0.0:
-            high = middle
-        else:
-            low = middle
-    return high, GO_ON
-
-
-@rare
-def _peak(
-    p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float, apart: float, three: np.ndarray
-) -> tuple[float, int]:
-    """Where event i is above zero between three places of a step at which it is below, ``apart`` from the middle one θ;
-    2 if nowhere.
-
-    Parabolas lead to the maximum, if they promise one that comes near zero.
-    """
-    y, g = np.empty(D.shape[1]), np.empty(p.n_events)
-    left, middle, right = theta - apart, theta, theta + apart
-    a, b, c = three[0], three[1], three[2]
-    reach = 0.5 * max(abs(a - b), abs(c - b))
-    for _ in range(REFINEMENTS):
-        # The parabola through three places that need not be evenly spaced, by divided differences.
-        rise, bend = (b - a) / (middle - left), (c - b) / (right - middle)
-        curve = (bend - rise) / (right - left)
-        if not curve < 0.0:
-            return 2.0, GO_ON
-        place = 0.5 * (left + middle) - 0.5 * rise / curve
-        if place <= left or place >= right or place == middle:
-            return 2.0, GO_ON
-        top = a + (place - left) * (rise + (place - middle) * curve)
-        if top < -reach:
-            return 2.0, GO_ON
-        _at(D, place, y)
-        if events_at(p, m, m.t + place * h, y, g) != 0:
-            return 2.0, FAILED
-        if g[i] >= 0.0:
-            return place, GO_ON
-        if place < middle:
-            if g[i] > b:
-                right, c, middle, b = middle, b, place, g[i]
-            else:
-                left, a = place, g[i]
-        elif g[i] > b:
-            left, a, middle, b = middle, b, place, g[i]
-        else:
-            right, c = place, g[i]
-        reach *= 0.5
-    return 2.0, GO_ON
-
-
-@rare
-def _note_undefined(m: Memory, t: float):
-    """Events that are no number at a place of the motion: they pass through nothing, and cannot happen."""
-    for i in range(len(m.g)):
-        if m.g[i] != m.g[i]:
-            if m.undefined[i] == 0:
-                m.undefined_at[i] = t
-            m.undefined[i] += 1
-
-
-@rare
-def _learn_slopes(p: Problem, m: Memory):
-    """How what passes through zero at straight events depends on y and t; the first is no number if that has no
-    value."""
-    y, n, g, there = m.y.copy(), len(m.y), np.empty(p.n_events), np.empty(p.n_events)
-    status = events_at(p, m, m.t, y, g)
-    for j in range(n + 1):
-        t, far = m.t, 1.0 + abs(m.t if j == n else y[j])
-        if j == n:
-            t += far
-        else:
-            y[j] += far
-        status = max(status, events_at(p, m, t, y, there))
-        for i in range(p.n_straight):
-            p.slopes[i, j] = (there[i] - g[i]) / far
-        if j < n:
-            y[j] = m.y[j]
-    if status != 0:
-        p.slopes[0, 0] = math.nan
-
-
-@rare
-def _stays(p: Problem, m: Memory, D: np.ndarray, h: float, t_new: float, y_new: np.ndarray) -> bool:
-    """Whether no event can happen within a step: of straight ones the largest and the least values there are bounded by
-    the powers of θ. Then m.g becomes g at its end."""
-    n = len(y_new)
-    for i in range(p.n_events):
-        change = h * p.slopes[i, n]
-        high, low, size = max(change, 0.0), min(change, 0.0), abs(m.g[i]) + abs(change)
-        for k in range(1, D.shape[0]):
-            change = 0.0
-            for j in range(n):
-                part = p.slopes[i, j] * D[k, j]
-                change += part
-                size += abs(part)
-            high += max(change, 0.0)
-            low += min(change, 0.0)
-        if not (m.g[i] + high < -BOUNDED * size or m.g[i] + low > BOUNDED * size):
-            return False
-    g = np.empty(p.n_events)
-    if events_at(p, m, t_new, y_new, g) != 0:
-        return False
-    for i in range(p.n_events):
-        if not (g[i] < 0.0 if m.g[i] < 0.0 else g[i] > 0.0):
-            return False
-    m.g[:] = g
-    return True
-
-
-@rare
-def _first_event(p: Problem, m: Memory, D: np.ndarray, h: float, y_new: np.ndarray) -> tuple[int, float, int]:
-    """Index and place θ of the first event within the step, −1 if there is none; m.g becomes g at the last sample."""
-    g, before, y, low = m.g, m.g.copy(), np.empty_like(y_new), 0.0
-    earlier, three, samples = before.copy(), np.empty(3), EVENT_SAMPLES
-    if p.spacing > 0.0:
-        samples = max(samples, math.ceil(h / p.spacing))
-    for sample in range(1, samples + 1):
-        theta = sample / samples
-        if sample == samples:
-            y[:] = y_new
-        else:
-            _at(D, theta, y)
-        if events_at(p, m, m.t + theta * h, y, g) != 0:
-            return -1, 1.0, FAILED
-        first, place = -1, 2.0
-        for i in range(len(g)):
-            if before[i] < 0.0 and g[i] >= 0.0:
-                here, status = _crossing(p, m, D, h, i, low, theta)
-                if status != GO_ON:
-                    return -1, 1.0, FAILED
-                if here < place:
-                    first, place = i, here
-            elif sample > 1 and earlier[i] < 0.0 and before[i] < 0.0 and g[i] < 0.0:
-                # Twice through zero between two places?
-                three[0], three[1], three[2] = earlier[i], before[i], g[i]
-                top, status = _peak(p, m, D, h, i, low, 1.0 / samples, three)
-                if status != GO_ON:
-                    return -1, 1.0, FAILED
-                if top < 1.0:
-                    here, status = _crossing(p, m, D, h, i, max(0.0, low - 1.0 / samples), top)
-                    if status != GO_ON:
-                        return -1, 1.0, FAILED
-                    if here < place:
-                        first, place = i, here
-        if first >= 0:
-            return first, place, GO_ON
-        _note_undefined(m, m.t + theta * h)
-        earlier[:], before[:] = before, g
-        low = theta
-    return -1, 1.0, GO_ON
-
-
-@rare
-def _landed_value(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float) -> float:
-    """Event i within a step, of the state led back onto its manifold; no number where that fails."""
-    y, scratch, g = np.empty_like(m.y), np.empty_like(m.y), np.empty(p.n_events)
-    _at(D, theta, y)
-    if p.retract(m.t + theta * h, y, scratch) > 0 or events_at(p, m, m.t + theta * h, y, g) != 0:
-        return math.nan
-    return g[i]
-
-
-@rare
-def _landed_crossing(p: Problem, m: Memory, D: np.ndarray, h: float, i: int, theta: float) -> float:
-    """Where event i is zero on the manifold, by secants from where it is zero beside it: leading the state back moves
-    it by about a tolerance, which is far for a gap that closes."""
-    before, here = theta - NEAR, theta
-    early, value = _landed_value(p, m, D, h, i, before), _landed_value(p, m, D, h, i, here)
-    for _ in range(SECANTS):
-        slope = (value - early) / (here - before)
-        if not slope > 0.0:
-            break
-        place = here - value / slope
-        if not (abs(place - theta) < NEAR and 0.0 < place <= 1.0 and abs(place - here) > ROUNDING):
-            break
-        found = _landed_value(p, m, D, h, i, place)
-        if not abs(found) < abs(value):
-            break
-        before, early, here, value = here, value, place, found
-    return here
-
-
-@native
 def _write_within(p: Problem, m: Memory, D: np.ndarray, h: float, limit: float, times: np.ndarray, out: np.ndarray):
     """Outputs before ``limit``, a time within the step; False if one cannot be found."""
     y, scratch = np.empty_like(m.y), np.empty_like(m.y)
     while m.written < len(times) and times[m.written] < limit:
         t = times[m.written]
-        _at(D, (t - m.t) / h, y)
+        within(D, (t - m.t) / h, y)
         if p.retract(t, y, scratch) > 0 or write(p, t, y, out[m.written]) != 0:
             return False
         m.written += 1
@@ -392,8 +179,8 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
     happened, theta, limit = -1, 1.0, s.t_new
     if p.n_events > 0:
         m.before[:] = m.g
-        if p.n_straight == 0 or not _stays(p, m, D, h, s.t_new, s.new):
-            happened, theta, status = _first_event(p, m, D, h, s.new)
+        if p.n_straight == 0 or not stays(p, m, D, h, s.t_new, s.new):
+            happened, theta, status = first_event(p, m, D, h, s.new)
             if status != GO_ON:
                 return status
         if happened >= 0:
@@ -405,13 +192,13 @@ def _end_step(p: Problem, m: Memory, s: Step, times: np.ndarray, out: np.ndarray
             m.shortened += 1
             return REJECTED
         if happened >= 0 and happened < p.n_events - p.n_branches and p.nv > 0:
-            theta = _landed_crossing(p, m, D, h, happened, theta)
+            theta = landed_crossing(p, m, D, h, happened, theta)
             limit = t + theta * h
     m.shortened = 0
     if not _write_within(p, m, D, h, limit, times, out):
         return FAILED
     if happened >= 0:
-        _at(D, theta, y)
+        within(D, theta, y)
         if p.retract(limit, y, s.scratch) > 0:
             return FAILED
         m.event = happened + 1
@@ -497,7 +284,7 @@ def _cubic(p: Problem, m: Memory, s: Step) -> int:
 def _defect_at(p: Problem, m: Memory, s: Step, theta: float, y: np.ndarray, f: np.ndarray) -> float:
     """By how many tolerances the solution within a step misses the equations at one place."""
     D, h, most = s.D, s.t_new - m.t, 0.0
-    _at(D, theta, y)
+    within(D, theta, y)
     m.evaluations += 1
     if p.rhs(m.t + theta * h, y, f) != 0:
         return 0.0  # where the equations cannot be solved, they cannot tell
@@ -592,7 +379,7 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
     if not m.started and (_begin(p, m) != GO_ON or (stepper.begin and stepper.begin() != GO_ON)):
         return FAILED
     if p.n_straight > 0:
-        _learn_slopes(p, m)
+        learn_slopes(p, m)
     while True:
         status = _request(m, monitor, s.max_steps)
         if status == GO_ON:
@@ -607,7 +394,7 @@ def integrate(stepper: Stepper, p: Problem, m: Memory, times: np.ndarray, out: n
             status = _keep_branches(stepper, p, m, times, status)
         if status == RESTARTED:
             if p.n_straight > 0:
-                _learn_slopes(p, m)
+                learn_slopes(p, m)
             continue
         if status == REJECTED:
             m.rejected += 1
