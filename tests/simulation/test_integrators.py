@@ -209,3 +209,10 @@ def test_turns_of_a_cut_joint_are_counted(integrator):
     np.testing.assert_allclose(run.joint("near").q.values, exact, atol=allowed)
     np.testing.assert_allclose(run.joint("far").q.values, exact, atol=allowed)
     np.testing.assert_allclose(run.values("q")[:, -1], exact, atol=allowed)  # the turns themselves
+
+
+def test_the_last_stage_of_a_step_is_the_first_of_the_next_one():
+    """Six evaluations a try of tsit5, besides those by which steps are compared with the equations (a thousand)."""
+    run = da.simulate(da.library.double_pendulum(), 3.0, integrator="tsit5", rtol=1e-8, certify=False)
+    steps, rejected, evaluations = run.certificate.counts.values()
+    assert evaluations < 1002 + 6 * (steps + rejected) + steps / 4

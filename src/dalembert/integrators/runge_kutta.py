@@ -53,11 +53,12 @@ class PairMemory(Memory):
 
 
 class PairStep(Step):
-    """A step of an embedded pair, and its error."""
+    """A step of an embedded pair, its error, and time and state of its last stage."""
 
     pair = Ref(Pair)
     memory = Ref(PairMemory)
-    error = Real()
+    error, t_stage = 2 * Real()
+    stage = Vector("size")
 
 
 @native
@@ -186,6 +187,8 @@ def _try(s: PairStep) -> tuple[float, float, float]:
         m.evaluations += 1
         if p.rhs(t + c[i] * h, stage, k[i]) != 0:
             return math.inf, 0.0, 1.0
+    s.t_stage = t + c[pair.main] * h
+    s.stage[:] = s.new
     if p.staged:
         # What comes next depends on the state on the manifold only.
         bent, quality = _bent(s)
@@ -260,12 +263,26 @@ def _next_step(m: PairMemory, pair: Pair, h: float, error: float) -> float:
 
 
 @native
+def _ends_at_stage(s: PairStep) -> bool:
+    """Whether the last stage gave ẏ at the end of the step: nothing has moved the state since, and formulas have no
+    branches that may be others there."""
+    m = s.memory
+    there = s.problem.n_events == 0 and s.t_stage == m.t
+    for j in range(len(m.y)):
+        there = there and s.stage[j] == m.y[j]
+    return there
+
+
+@native
 def _go_on_pair(s: PairStep) -> int:
     """ẏ at the end of a step, and the next one."""
     m = s.memory
-    if s.problem.rhs(m.t, m.y, m.k[0]) != 0:
-        return FAILED
-    m.evaluations += 1
+    if _ends_at_stage(s):
+        m.k[0] = m.k[s.pair.main]
+    else:
+        if s.problem.rhs(m.t, m.y, m.k[0]) != 0:
+            return FAILED
+        m.evaluations += 1
     m.h = _next_step(m, s.pair, s.h, s.error)
     return GO_ON
 
