@@ -147,6 +147,32 @@ def test_chosen_rows_and_velocities_determine_the_rates_as_drawn(seed: int):
     assert np.linalg.svd(seen, compute_uv=False).min() > 0.01
 
 
+@pytest.mark.parametrize("formulation", ["kane", pytest.param("volterra-reduced", marks=pytest.mark.slow)])
+def test_rows_are_chosen_anew_where_an_event_switches_constraints(formulation: str):
+    """The pin of a Geneva drive enters and leaves: at each time one row, another one."""
+    model = da.library.geneva_drive()
+    expected = da.simulate(model, 0.7)
+    run = da.simulate(model, 0.7, formulation=formulation, coordinates="generalized")
+    assert [event.name for event in run.events] == ["in", "out"]
+    assert run.certificate.trusted, str(run.certificate)
+    u, wanted = run.joint("turn").u.values, expected.joint("turn").u.values
+    np.testing.assert_allclose(u, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    assert np.abs(wanted).max() > 15
+
+
+@pytest.mark.parametrize("formulation", ["kane", "maggi", "hamilton", "routh"])
+def test_what_cannot_follow_a_switch_says_so(formulation: str):
+    model = da.library.pendulum()
+    joint = next(iter(model.joints)).name
+    model.constraint("brake", f"u({joint})", level="velocity", active=False)
+    model.event("stop", "t - 0.1", switch={"brake": True})
+    run = da.simulate(model, 0.2, formulation=formulation, coordinates="generalized")
+    assert not run.certificate.trusted
+    assert f"event 'stop': formulation '{formulation}' is made for the constraints that act at the start" in str(
+        run.certificate
+    )
+
+
 def test_a_checkpoint_remembers_the_choice(tmp_path: Path):
     from dalembert.analyses.simulation.drive import Driver
 

@@ -21,8 +21,8 @@ from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
 
 __all__ = [
-    "Plan", "better_there", "check_regular", "greedy", "independent_rates", "mechanics_of", "named_plan", "offered",
-    "plan_at", "plan_of",
+    "Plan", "better_there", "check_regular", "choice_among", "greedy", "independent_rates", "mechanics_of",
+    "named_plan", "offered", "plan_at", "plan_of",
 ]  # fmt: skip
 
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
@@ -214,6 +214,11 @@ def _independence(rows: np.ndarray) -> float:
     sizes = np.linalg.norm(rows, axis=1, keepdims=True)
     values = np.linalg.svd(rows / np.maximum(sizes, 1e-300), compute_uv=False)
     return float(values.min(initial=1.0))
+
+
+def choice_among(A: np.ndarray, kept: tuple[int, ...]) -> tuple[int, float]:
+    """How many rows are independent at a position, and how much those are that are kept."""
+    return _rank(A), _independence(A[list(kept)])
 
 
 def _rest(basis: np.ndarray, rows: np.ndarray) -> np.ndarray:
