@@ -166,11 +166,15 @@ def test_what_cannot_follow_a_switch_says_so(formulation: str):
     joint = next(iter(model.joints)).name
     model.constraint("brake", f"u({joint})", level="velocity", active=False)
     model.event("stop", "t - 0.1", switch={"brake": True})
-    run = da.simulate(model, 0.2, formulation=formulation, coordinates="generalized")
+    dynamics = da.compile(model, formulation=formulation, coordinates="generalized")
+    words = f"formulation '{formulation}' is made for the constraints that the model begins with"
+    run = da.simulate(dynamics, 0.2)
     assert not run.certificate.trusted
-    assert f"event 'stop': formulation '{formulation}' is made for the constraints that act at the start" in str(
-        run.certificate
-    )
+    assert f"event 'stop': {words}" in str(run.certificate)
+    with pytest.raises(da.SimulationError, match=words):
+        da.simulate(dynamics, 0.2, parameters={"brake.on": 1.0})
+    du, _ = dynamics.solve([1.0], [0.0], parameters={"brake.on": 1.0})
+    np.testing.assert_allclose(du, 0, atol=1e-12)
 
 
 def test_a_checkpoint_remembers_the_choice(tmp_path: Path):

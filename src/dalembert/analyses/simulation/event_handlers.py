@@ -132,6 +132,11 @@ class MechanismHandler(EventHandler):
     def begin(self, t: float, x: np.ndarray) -> None:
         """Which contacts are closed at the start, and what sticks."""
         d, parts = self.equations, [part for part in (self.contacts, self.friction) if part is not None]
+        given = self.account.parameters
+        if any(given.get(switch, d.flat.parameters[switch]) != d.flat.parameters[switch] for switch in self.switches):
+            trouble = self._follow(t, x)
+            if trouble:
+                raise SimulationError(f"the run cannot begin: {trouble}")
         if not parts:
             return
         if not d.follows_switches:
@@ -185,10 +190,17 @@ class MechanismHandler(EventHandler):
             account.change(written)
             self.ranks.hold(t, x, account.parameters, bool(event.switch), self.chosen)
         if event.switch and not trouble:
-            trouble = self._follow(name, t, x)
+            trouble = self._follow(t, x)
+            trouble = trouble and f"event {name!r}: {trouble}"
         return trouble
 
-    def _follow(self, name: str, t: float, x: np.ndarray) -> str | None:
+    @property
+    def switches(self) -> list[str]:
+        """Parameters that switch constraints of the user."""
+        flat = self.equations.flat
+        return [switch for name, switch in flat.switches.items() if name not in (*flat.contacts, *flat.frictions)]
+
+    def _follow(self, t: float, x: np.ndarray) -> str | None:
         """Choose among the constraints that act now, if the formulation chose before; words if it cannot."""
         d = self.chosen
         kept = d.formulation.kept(d.coordinates)
@@ -202,7 +214,7 @@ class MechanismHandler(EventHandler):
             self.choose_anew(t, x)
         if self.chosen is d:
             return (
-                f"event {name!r}: formulation {d.formulation.name!r} is made for the constraints that act at the start "
+                f"formulation {d.formulation.name!r} is made for the constraints that the model begins with "
                 f"({len(kept)} independent equations), and knows nothing of those that act now ({rank}).  "
                 f"Fix: formulation='lagrange-multipliers', coordinates='relative'"
             )
