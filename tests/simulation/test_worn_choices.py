@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import dalembert as da
+from dalembert.equations.quasi_velocities import offered, plan_of
+from dalembert.equations.sampled import Sampled
 from dalembert.formulations import FORMULATIONS
+from dalembert.formulations.volterra_reduced import VolterraReduced
+from dalembert.fuzz.physical_states import consistent_state
+from dalembert.fuzz.random_mechanisms import random_model
 
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 CHOOSING = [name for name, kind in FORMULATIONS.items() if getattr(kind, "choosing", False)]
@@ -102,6 +107,74 @@ def test_single_evaluations_do_not_fail_at_a_dead_point():
     du, multipliers = dynamics.solve([0.0, 2.0], [-2.0, 1.0], t=np.pi / 2)
     np.testing.assert_allclose(du, (-2.0, 0.0), atol=1e-12)  # Coriolis −2 ṙ, and r̈ − r = 0
     np.testing.assert_allclose(np.abs(multipliers), 2.0)
+
+
+@pytest.fixture(scope="module")
+def four_loops() -> tuple[da.Model, np.ndarray, np.ndarray, np.ndarray]:
+    """Four loops with two redundant rows, others than in the branch next to neutral joints; a state, and q̈ there."""
+    model = random_model(140)
+    dynamics = da.compile(model, formulation="lagrange-multipliers", coordinates="generalized")
+    q, u = consistent_state(dynamics, 3, t=0.3, spread=0.1)
+    return model, q, u, dynamics.solve(q, u, t=0.3)[0]
+
+
+@pytest.mark.parametrize("formulation", ["volterra-reduced", "kane"])
+def test_rows_are_chosen_where_the_mechanism_is_closed(formulation: str, four_loops: Any):
+    model, q, u, expected = four_loops
+    dynamics = da.compile(model, formulation=formulation, coordinates="generalized")
+    du, _ = dynamics.solve(q, u, t=0.3)
+    np.testing.assert_allclose(du, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+def test_single_evaluations_do_not_trust_rows_that_depend_on_each_other(four_loops: Any):
+    model, q, u, expected = four_loops
+    named = VolterraReduced(rows=tuple(range(9)))
+    du, _ = da.compile(model, formulation=named, coordinates="generalized").solve(q, u, t=0.3)
+    np.testing.assert_allclose(du, expected, rtol=0, atol=1e-12 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("seed", [140, 307, 313])
+def test_chosen_rows_and_velocities_determine_the_rates_as_drawn(seed: int):
+    dynamics = da.compile(random_model(seed), formulation="lagrange-multipliers", coordinates="generalized")
+    coordinates = dynamics.coordinates
+    plan, sampled = plan_of(coordinates), Sampled(coordinates)
+    e = sampled.equations
+    _, Y, _ = offered(e)
+    stack = np.concatenate([Y[list(plan.velocities)], e.jacobian[list(plan.rows)]])
+    (seen,) = sampled.values(stack, [(0.0, coordinates.drawn(), np.zeros(e.nv))], vary=False)
+    assert seen.shape[0] == e.nv
+    seen /= np.linalg.norm(seen, axis=1, keepdims=True)
+    assert np.linalg.svd(seen, compute_uv=False).min() > 0.01
+
+
+@pytest.mark.parametrize("formulation", ["kane", pytest.param("volterra-reduced", marks=pytest.mark.slow)])
+def test_rows_are_chosen_anew_where_an_event_switches_constraints(formulation: str):
+    """The pin of a Geneva drive enters and leaves: at each time one row, another one."""
+    model = da.library.geneva_drive()
+    expected = da.simulate(model, 0.7)
+    run = da.simulate(model, 0.7, formulation=formulation, coordinates="generalized")
+    assert [event.name for event in run.events] == ["in", "out"]
+    assert run.certificate.trusted, str(run.certificate)
+    u, wanted = run.joint("turn").u.values, expected.joint("turn").u.values
+    np.testing.assert_allclose(u, wanted, rtol=0, atol=1e-6 * np.abs(wanted).max())
+    assert np.abs(wanted).max() > 15
+
+
+@pytest.mark.parametrize("formulation", ["kane", "maggi", "hamilton", "routh"])
+def test_what_cannot_follow_a_switch_says_so(formulation: str):
+    model = da.library.pendulum()
+    joint = next(iter(model.joints)).name
+    model.constraint("brake", f"u({joint})", level="velocity", active=False)
+    model.event("stop", "t - 0.1", switch={"brake": True})
+    dynamics = da.compile(model, formulation=formulation, coordinates="generalized")
+    words = f"formulation '{formulation}' is made for the constraints that the model begins with"
+    run = da.simulate(dynamics, 0.2)
+    assert not run.certificate.trusted
+    assert f"event 'stop': {words}" in str(run.certificate)
+    with pytest.raises(da.SimulationError, match=words):
+        da.simulate(dynamics, 0.2, parameters={"brake.on": 1.0})
+    du, _ = dynamics.solve([1.0], [0.0], parameters={"brake.on": 1.0})
+    np.testing.assert_allclose(du, 0, atol=1e-12)
 
 
 def test_a_checkpoint_remembers_the_choice(tmp_path: Path):

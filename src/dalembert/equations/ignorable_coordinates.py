@@ -12,7 +12,15 @@ import numpy as np
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.coordinates import Coordinates
 from dalembert.equations.mechanics import Mechanics
-from dalembert.equations.quasi_velocities import check_regular, greedy, mechanics_of, named_plan, offered, plan_of
+from dalembert.equations.quasi_velocities import (
+    better_there,
+    check_regular,
+    greedy,
+    mechanics_of,
+    named_plan,
+    offered,
+    plan_of,
+)
 from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
 
@@ -166,6 +174,11 @@ def reduced_choice(
     if asked is None:
         pool = list(plan.velocities) if coordinates.velocities else _pool(coordinates, names, ignorable)
         chosen = [pool[i] for i in greedy(seen, candidates[:, pool], count)]
+        if len(plan.rows) < len(e.rows):
+            closed = sampled.closed()
+            held, there = (sampled.values(part, closed, vary=False) for part in (known, Y))
+            other = [pool[i] for i in greedy(held, there[:, pool], count)]
+            chosen = better_there(chosen, other, lambda one: np.concatenate([there[:, one], held], axis=1))
         if len(chosen) == count:
             return chosen
         asked = tuple(names[i] for i in pool[:count])

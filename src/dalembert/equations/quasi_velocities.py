@@ -6,10 +6,10 @@ drawn are left out, and of the quasi-velocities on offer those are taken that st
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,8 +21,8 @@ from dalembert.equations.sampled import Sampled
 from dalembert.errors import ModelError
 
 __all__ = [
-    "Plan", "check_regular", "greedy", "independent_rates", "mechanics_of", "named_plan", "offered", "plan_at",
-    "plan_of",
+    "Plan", "better_there", "check_regular", "choice_among", "greedy", "independent_rates", "mechanics_of",
+    "named_plan", "offered", "plan_at", "plan_of",
 ]  # fmt: skip
 
 FEW = 0.15  # fraction of positions at which a choice may be bad: every choice is, somewhere
@@ -30,6 +30,8 @@ GOOD = 0.3  # the first candidate is taken that is so good, compared with the be
 SHARE = 0.5  # the same, at the worst position
 BAD = 0.1  # what is left of a candidate, of length 1, that depends on others
 DEPENDENT = 1e-7
+
+Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True)
@@ -95,9 +97,14 @@ def plan_of(coordinates: Coordinates) -> Plan:
     A, candidates = sampled.defined(e.jacobian, Y)
     # As many rows are independent as where the mechanism is closed: off the constraints more may seem to be, and fewer
     # where gradients vanish, such as with all coordinates zero.
-    rank = max(map(_rank, sampled.values(e.jacobian, sampled.closed(), vary=False)))
-    rows = greedy(A[:, :0], A, rank)
-    p = e.nv - len(rows)
+    closed = sampled.closed()
+    held = sampled.values(e.jacobian, closed, vary=False)
+    rank = max(map(_rank, held))
+    plan = _planned(A, candidates, rank)
+    if len(plan.rows) < len(e.rows):
+        there = held, sampled.values(Y, closed, vary=False)
+        plan = better_there(plan, _planned(*there, rank), lambda one: _stacked(*there, one))
+    rows, p = plan.rows, e.nv - len(plan.rows)
     if coordinates.velocities:
         if len(names) != p:
             raise ModelError(
@@ -105,8 +112,30 @@ def plan_of(coordinates: Coordinates) -> Plan:
             )
         labels = [*names, *(f"constraint {e.rows[i]}" for i in rows)]
         check_regular(np.concatenate([candidates, A[:, rows]], axis=1), labels, "quasi-velocities", "[Y; a]")
-        return Plan(tuple(rows), tuple(range(p)))
-    return Plan(tuple(rows), tuple(greedy(A[:, rows], candidates, p)))
+        return Plan(rows, tuple(range(p)))
+    return plan
+
+
+def _planned(A: np.ndarray, candidates: np.ndarray, rank: int) -> Plan:
+    """Rows and quasi-velocities that are independent at some positions."""
+    rows = greedy(A[:, :0], A, rank)
+    return Plan(tuple(rows), tuple(greedy(A[:, rows], candidates, A.shape[2] - len(rows))))
+
+
+def _stacked(A: np.ndarray, candidates: np.ndarray, plan: Plan) -> np.ndarray:
+    """[Y; a] of a plan at some positions."""
+    return np.concatenate([candidates[:, plan.velocities], A[:, plan.rows]], axis=1)
+
+
+def better_there(choice: Choice, other: Choice, stacked: Callable[[Choice], np.ndarray]) -> Choice:
+    """A choice, or another one that was made where the mechanism is closed, if it is much better there. Of redundant
+    rows some may depend on each other wherever the mechanism is closed, and nowhere else.
+
+    Args:
+        stacked: the rows that a choice leads to, at positions where the mechanism is closed.
+    """
+    ours, theirs = (max(map(_independence, stacked(one))) for one in (choice, other))
+    return choice if ours >= BAD * theirs else other
 
 
 @lru_cache(maxsize=64)
@@ -178,6 +207,18 @@ def _rank(A: np.ndarray) -> int:
     """Of rows that have the same length, or none."""
     sizes = np.linalg.norm(A, axis=1, keepdims=True)
     return int(np.linalg.matrix_rank(A / np.where(sizes > 0, sizes, 1.0), DEPENDENT)) if A.size else 0
+
+
+def _independence(rows: np.ndarray) -> float:
+    """The smallest singular value of rows at length 1: 0 where they depend on each other."""
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    values = np.linalg.svd(rows / np.maximum(sizes, 1e-300), compute_uv=False)
+    return float(values.min(initial=1.0))
+
+
+def choice_among(A: np.ndarray, kept: tuple[int, ...]) -> tuple[int, float]:
+    """How many rows are independent at a position, and how much those are that are kept."""
+    return _rank(A), _independence(A[list(kept)])
 
 
 def _rest(basis: np.ndarray, rows: np.ndarray) -> np.ndarray:

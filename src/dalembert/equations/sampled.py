@@ -102,7 +102,10 @@ class Sampled:
         """
         e = self.equations
         held = [i for i, row in enumerate(e.rows) if row.holonomic]
-        first, *others = self.at_rest()
+        # Neutral joints are not as drawn, where the frames of a joint are turned: their neighborhood may lie in another
+        # branch, in which other rows are redundant.
+        first = 0.0, self.coordinates.drawn(), np.zeros(e.nv)
+        others = self.at_rest()
         found: list[tuple[float, np.ndarray, np.ndarray]] = []
         for t, q, u in (first, *others[:NEAR]):
             phi = np.full(len(held), np.inf)

@@ -143,6 +143,10 @@ class Formulation(ABC):
         """This formulation with a choice of velocities that is good at a position; None if it has nothing to choose."""
         return None
 
+    def kept(self, coordinates: Coordinates) -> tuple[int, ...] | None:
+        """Numbers of the constraint rows that it chose before a run; None if it takes whatever acts."""
+        return None
+
     def states(self, sizes: Sizes, freedom: tuple[int, int]) -> int:
         """Number of variables that are integrated; the work, and places that stay zero, left out.
 

@@ -20,6 +20,7 @@ from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
 from dalembert.dynamics.make_context import renew_context
 from dalembert.dynamics.make_problem import find_straight
+from dalembert.equations.quasi_velocities import choice_among
 from dalembert.errors import ModelError, SimulationError
 from dalembert.formulations import Formulation
 from dalembert.model.data import ContactEvent, Event, FrictionEvent
@@ -30,6 +31,9 @@ __all__ = ["EventHandler", "MechanismHandler"]
 
 # So many impacts within this share of a run are chatter.
 CHATTER_EVENTS, CHATTER_SHARE = 1000, 1e-4
+
+# Constraint rows are chosen anew at a switch where those chosen before are less independent than this.
+WORN = 0.01
 
 CHATTERS = (
     "contact {name!r} chatters: {count} impacts within {time:.2g} s.  Fix: restitution=0, or a contact that gives "
@@ -128,6 +132,11 @@ class MechanismHandler(EventHandler):
     def begin(self, t: float, x: np.ndarray) -> None:
         """Which contacts are closed at the start, and what sticks."""
         d, parts = self.equations, [part for part in (self.contacts, self.friction) if part is not None]
+        given = self.account.parameters
+        if any(given.get(switch, d.flat.parameters[switch]) != d.flat.parameters[switch] for switch in self.switches):
+            trouble = self._follow(t, x)
+            if trouble:
+                raise SimulationError(f"the run cannot begin: {trouble}")
         if not parts:
             return
         if not d.follows_switches:
@@ -180,7 +189,36 @@ class MechanismHandler(EventHandler):
         if event.set or event.switch:
             account.change(written)
             self.ranks.hold(t, x, account.parameters, bool(event.switch), self.chosen)
+        if event.switch and not trouble:
+            trouble = self._follow(t, x)
+            trouble = trouble and f"event {name!r}: {trouble}"
         return trouble
+
+    @property
+    def switches(self) -> list[str]:
+        """Parameters that switch constraints of the user."""
+        flat = self.equations.flat
+        return [switch for name, switch in flat.switches.items() if name not in (*flat.contacts, *flat.frictions)]
+
+    def _follow(self, t: float, x: np.ndarray) -> str | None:
+        """Choose among the constraints that act now, if the formulation chose before; words if it cannot."""
+        d = self.chosen
+        kept = d.formulation.kept(d.coordinates)
+        if kept is None:
+            return None
+        seen = d.residuals(t, x[: d.nq], x[d.nq : -1], self.account.parameters)
+        rank, quality = choice_among(np.asarray(seen.jacobian), kept)
+        if rank == len(kept) and quality > WORN:
+            return None
+        if rank == len(kept):
+            self.choose_anew(t, x)
+        if self.chosen is d:
+            return (
+                f"formulation {d.formulation.name!r} is made for the constraints that the model begins with "
+                f"({len(kept)} independent equations), and knows nothing of those that act now ({rank}).  "
+                f"Fix: formulation='lagrange-multipliers', coordinates='relative'"
+            )
+        return None
 
     def choose_anew(self, t: float, x: np.ndarray) -> None:
         d = self.chosen

@@ -85,6 +85,9 @@ class AnalyticalFormulation(Formulation):
         """Constraint rows and quasi-velocities that this formalism works with."""
         return plan_of(coordinates)
 
+    def kept(self, coordinates: Coordinates) -> tuple[int, ...] | None:
+        return None if self.follows_switches else self.choice(coordinates).rows
+
     def check(self, coordinates: Coordinates) -> None:
         self.choice(coordinates)
 
