@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.errors import SimulationError
 from dalembert.numerics.broyden import learn_along, steps_along
 from dalembert.trajectory import Check
@@ -59,15 +59,15 @@ class MotionContacts:
         """How far the motion enters what is in its way; where forces are asked for, how long it leans on something."""
         if not self.gaps:
             return []
-        gaps = self.gaps_at(times, followed.q, followed.u, parameters)
+        gaps, least = self.gaps_at(times, followed.q, followed.u, parameters), closed_gaps(self.dynamics)
         i, k = np.unravel_index(np.argmin(gaps), gaps.shape)
         about = "of limits and rigid contacts"
         if gaps[i, k] < -PENETRATION_LIMIT:
-            first = times[int(np.argmax(gaps[:, k] < -CLOSED))]
+            first = times[int(np.argmax(gaps[:, k] < -least[k]))]
             about = f"the motion goes beyond {self.gaps[int(k)]!r} from t = {first:.6g} s on"
         fix = "a motion within the limits"
         found = [Check("penetration", max(0.0, -float(gaps[i, k])), PENETRATION_LIMIT, "", about, fix)]
-        closed = np.abs(gaps) <= CLOSED
+        closed = np.abs(gaps) <= least
         leaning = closed[1:] & closed[:-1]
         if forces and leaning.any():
             who = self.gaps[int(np.argmax(leaning.any(axis=0)))]
