@@ -19,8 +19,8 @@ from dalembert.arguments import public, public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
-from dalembert.dynamics.gaps import closed_gaps
 from dalembert.dynamics.cached import cached_for
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.errors import DalembertError, check_known
 from dalembert.model import Model, model_of
 from dalembert.numerics.reflections import independent_rows
