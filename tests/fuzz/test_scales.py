@@ -160,3 +160,16 @@ def test_what_is_within_a_stop_is_refused_at_every_size(length):
     for call in (lambda model: da.assemble(model), lambda model: da.simulate(model, 0.1 * length**0.5)):
         with pytest.raises(da.DalembertError, match="beyond its limit"):
             call(_bar_at_a_stop(length, -1e-8, 0.5))
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_a_block_of_any_size_rocks_until_it_stands(length):
+    """An edge that lay 1e-10 m below the floor, by rounding, as the other one hit it fell through."""
+    run, same = (
+        da.simulate(da.library.rocking_block(width=0.2 * size, height=0.6 * size, tilt=1e-3), 0.5 * time,
+                    output_step=0.005 * time, certify=False)
+        for size, time in ((length, length**0.5), (1.0, 1.0))
+    )  # fmt: skip
+    assert len(run.events) > 40
+    found, right = run.values("q") / (length, length, 1.0), same.values("q")
+    assert found == pytest.approx(right, abs=1e-9) and np.abs(right[-1]).max() < 1e-12
