@@ -26,7 +26,7 @@ class Problem(Record):
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
         n_straight: n_events if what passes zero at all events changes with y and t along straight lines, else 0.
         slopes: of such events, by how much each entry of y, and t at the end, changes them; the loop finds them.
-        n_units, units: n_events and the unit of each event, of whose value rounding is a part; 0: all are everyday ones.
+        n_units, units: n_events and the unit of each event, in which it is rounded; 0: all are everyday ones.
         spacing: longest distance (s) of the places at which a step is compared with the equations; 0: nowhere.
         rhs: (t, y, ẏ): ẏ = f(t, y).
         retract: (t, y, scratch): y back onto its manifold, in place; scratch is as long as y, its first entry becomes
