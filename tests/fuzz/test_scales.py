@@ -167,9 +167,18 @@ def test_a_block_of_any_size_rocks_until_it_stands(length):
     """An edge that lay 1e-10 m below the floor, by rounding, as the other one hit it fell through."""
     run, same = (
         da.simulate(da.library.rocking_block(width=0.2 * size, height=0.6 * size, tilt=1e-3), 0.5 * time,
-                    output_step=0.005 * time, certify=False)
+                    output_step=0.005 * time)
         for size, time in ((length, length**0.5), (1.0, 1.0))
     )  # fmt: skip
-    assert len(run.events) > 40
+    assert run.certificate.trusted and len(run.events) > 40
     found, right = run.values("q") / (length, length, 1.0), same.values("q")
     assert found == pytest.approx(right, abs=1e-9) and np.abs(right[-1]).max() < 1e-12
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_a_prescribed_motion_into_a_stop_is_not_trusted_at_any_size(length):
+    """A ten-thousandth of the size beyond a stop was no penetration where this was 1e-10 m."""
+    for depth, trusted in ((1e-4, False), (-1e-4, True)):
+        model = _bar_at_a_stop(length, 0.5, 0.0)
+        certificate = da.inverse_dynamics(model, {"pin": f"0.3*t + {depth!r}*t"}, 1.0).certificate
+        assert certificate.trusted == trusted and ("beyond" in str(certificate)) == (not trusted)
