@@ -343,6 +343,5 @@ PROBLEMS = (
     Problem("planar", library("five-bar"), 3.0),
     Problem("planar", lambda: da.library.three_rrr().to_model(), 2.0),
     Problem("planar", lambda: da.library.planar_pendulum().to_model(), 3.0),
-    *(Problem("sizes", make(size), 2.0, reference=0.01, ways=ways, size=size) for size in SIZES for make, ways in MADE
-      if make is not hop or size.length < 1e6),  # such a start takes assembly too long
+    *(Problem("sizes", make(size), 2.0, reference=0.01, ways=ways, size=size) for size in SIZES for make, ways in MADE),
 )  # fmt: skip

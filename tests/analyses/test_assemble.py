@@ -343,3 +343,48 @@ def test_upside_down_joints_are_not_taken_for_closed():
     closed = search.all(np.zeros(dynamics.nq))
     assert len(closed.q) == 2 and not any(search.flipped(q) for q in closed.q)
     assert closed.hits.sum() == closed.closed <= closed.starts
+
+
+# Ways that are too long for small stages
+
+
+def two_slides(size):
+    """Slides that no constraint holds but a limit, far from where they are drawn."""
+    model = da.Model("slides", gravity=(0, 0, 0))
+    for name, axis in (("up", "z"), ("along", "x")):
+        model.body(name, mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+        model.prismatic(f"{name} rail", model.ground, name, point=(0, 0, 0), axis=axis)
+        model.initial(f"{name} rail", size, rate=2 * size)
+    model.limit("floor", "q('up rail')", lower=0)
+    return model
+
+
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e12])
+def test_what_no_constraint_sees_needs_no_path(size):
+    model = two_slides(size)
+    state = da.assemble(model)
+    assert state.q.tolist() == [size, size] and state.u.tolist() == [2 * size, 2 * size]
+    state = da.assemble(model, {"along rail": -3 * size}, {"along rail": size})
+    assert state.q.tolist() == [size, -3 * size] and state.u.tolist() == [2 * size, size]
+    many = da.assemble(model, {"along rail": np.array([-size, size / 3])})
+    assert [float(state.joint("along rail")[0][0]) for state in many] == [-size, size / 3]
+
+
+def test_loops_as_large_as_their_way_is_long_close():
+    for size in (1e3, 1e6):
+        model = two_slides(0.0)
+        model.constraint("rod", f"(q('up rail')**2 + q('along rail')**2)/{size!r} - {size!r}")
+        model.initial("up rail", 0.6 * size)
+        model.initial("along rail", -0.8 * size)
+        assert da.assemble(model).q == pytest.approx([0.6 * size, -0.8 * size], rel=1e-12)
+
+
+def test_loops_are_not_turned_for_ever():
+    model = da.library.four_bar()
+    state = da.assemble(model, {"A": 2000 * math.pi + 1})
+    assert np.allclose(place(state, "C"), place(da.assemble(model, {"A": 1.0}), "C"), atol=1e-9)
+    with pytest.raises(da.DalembertError, match=r"'A' would turn by 1e\+12 rad .* fewer whole turns"):
+        da.assemble(model, {"A": 1e12})
+    model.initial("A", 1e12)
+    with pytest.raises(da.DalembertError, match="fewer whole turns"):
+        da.assemble(model)

@@ -129,3 +129,56 @@ def test_states_of_fast_giants_are_taken():
     first["u"][1, 0] += 1e-6 * np.abs(first["u"]).max()
     with pytest.raises(da.DalembertError, match=r"violate the constraints, e\.g\. sample 1"):
         da.simulate_many(model, T, **how, **first)
+
+
+def _bar_at_a_stop(length: float, start: float, restitution: float) -> da.Model:
+    """A bar that falls onto a stop under the gravity of the earth."""
+    model = da.Model("bar at a stop", gravity=(0, 0, -9.81))
+    model.body("bar", mass=1.0, com=(length, 0, 0), inertia=(length**2 / 3,) * 3)
+    model.revolute("pin", "ground", "bar", point=(0, 0, 0), axis="y")
+    model.initial("pin", 0.3 - start)
+    model.limit("stop", "z(bar)", lower=-length * float(np.sin(0.3)), restitution=restitution)
+    return model
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+@pytest.mark.parametrize(("start", "restitution"), [(0.5, 0.5), (0.5, 0.0), (1e-3, 0.5), (0.0, 0.5)])
+def test_contacts_know_no_meters(length, start, restitution):
+    """Gaps below 1e-9 m were closed: a bar of 1000 km fell through its stop, one of a micrometer never fell."""
+    run, same = (
+        da.simulate(_bar_at_a_stop(size, start, restitution), 2.0 * time, output_step=0.01 * time)
+        for size, time in ((length, length**0.5), (1.0, 1.0))
+    )
+    assert run.certificate.trusted and same.certificate.trusted
+    assert run.values("q") == pytest.approx(same.values("q"), abs=1e-9)
+    assert bool(run.events) == bool(same.events) == (start > 0)
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_what_is_within_a_stop_is_refused_at_every_size(length):
+    da.assemble(_bar_at_a_stop(length, -1e-10, 0.5))
+    for call in (lambda model: da.assemble(model), lambda model: da.simulate(model, 0.1 * length**0.5)):
+        with pytest.raises(da.DalembertError, match="beyond its limit"):
+            call(_bar_at_a_stop(length, -1e-8, 0.5))
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e6])
+def test_a_block_of_any_size_rocks_until_it_stands(length):
+    """An edge that lay 1e-10 m below the floor, by rounding, as the other one hit it fell through."""
+    run, same = (
+        da.simulate(da.library.rocking_block(width=0.2 * size, height=0.6 * size, tilt=1e-3), 0.5 * time,
+                    output_step=0.005 * time)
+        for size, time in ((length, length**0.5), (1.0, 1.0))
+    )  # fmt: skip
+    assert run.certificate.trusted and len(run.events) > 40
+    found, right = run.values("q") / (length, length, 1.0), same.values("q")
+    assert found == pytest.approx(right, abs=1e-9) and np.abs(right[-1]).max() < 1e-12
+
+
+@pytest.mark.parametrize("length", [1e-6, 1.0, 1e6])
+def test_a_prescribed_motion_into_a_stop_is_not_trusted_at_any_size(length):
+    """A ten-thousandth of the size beyond a stop was no penetration where this was 1e-10 m."""
+    for depth, trusted in ((1e-4, False), (-1e-4, True)):
+        model = _bar_at_a_stop(length, 0.5, 0.0)
+        certificate = da.inverse_dynamics(model, {"pin": f"0.3*t + {depth!r}*t"}, 1.0).certificate
+        assert certificate.trusted == trusted and ("beyond" in str(certificate)) == (not trusted)

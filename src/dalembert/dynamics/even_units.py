@@ -25,12 +25,14 @@ class EvenUnits:
 
     Attributes:
         length: the unit of lengths (m).
+        gaps: the unit of each gap of limits and rigid contacts (see ``Flat.gap_names``).
     """
 
     length: float
     coordinates: np.ndarray
     velocities: np.ndarray
     rows: np.ndarray
+    gaps: np.ndarray
 
     @property
     def everyday(self) -> bool:
@@ -53,7 +55,7 @@ def even_units(kernels: MechanismKernels, *, everyday: bool = False) -> EvenUnit
     nq, nv, n = coordinates.nq, coordinates.nv, len(kernels.rows)
     length = 1.0 if everyday else unit_of_length(coordinates.usual_arm)
     if length == 1.0:
-        return EvenUnits(1.0, np.ones(nq), np.ones(nv), np.ones(n))
+        return EvenUnits(1.0, np.ones(nq), np.ones(nv), np.ones(n), np.ones(len(coordinates.flat.gap_names)))
     drawn, units = coordinates.drawn(), coordinates.velocity_units(length)
     placed, rng = coordinates.place(NUMPY, dict(coordinates.flat.parameters)), np.random.default_rng(0)
     largest = np.zeros(n)
@@ -64,7 +66,9 @@ def even_units(kernels: MechanismKernels, *, everyday: bool = False) -> EvenUnit
         sizes = np.abs(A * units).max(axis=1, initial=0.0)
         largest = np.fmax(largest, np.where(np.isfinite(sizes), sizes, 0.0))
     of_q = coordinates.lengths(drawn)[0]
-    return EvenUnits(length, np.where(of_q, length, 1.0), units, _inverse_powers(largest))
+    rows = _inverse_powers(largest)
+    gaps = np.array([1 / rows[kernels.rows.of([name])[0]] for name, _ in coordinates.flat.gap_names])
+    return EvenUnits(length, np.where(of_q, length, 1.0), units, rows, gaps)
 
 
 def _inverse_powers(sizes: np.ndarray) -> np.ndarray:

@@ -14,17 +14,27 @@ from dalembert.errors import DalembertError
 from dalembert.numerics.context import Context
 from dalembert.state import State
 
-__all__ = ["CLOSED", "Gap", "check_gaps", "open_gaps", "refuse_friction", "wait_for"]
+__all__ = ["Gap", "check_gaps", "closed_gaps", "open_gaps", "refuse_friction", "wait_for"]
 
-CLOSED = 1e-9  # a gap as small as this (m or rad) is closed
+CLOSED = 1e-9  # a gap as small as this (in its unit, see ``dynamics.even_units``) is closed
 
 
 class Gap(NamedTuple):
-    """One side of a limit or rigid contact: whose, the value of its switch that closes it, and its value (m or rad)."""
+    """One side of a limit or rigid contact: whose, the value of its switch that closes it, its value (m or rad), and
+    how small that is where it is closed."""
 
     owner: str
     side: float
     value: float
+    least: float
+
+    @property
+    def is_entered(self) -> bool:
+        return self.value < -self.least
+
+    @property
+    def touches(self) -> bool:
+        return abs(self.value) <= self.least
 
 
 def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
@@ -35,14 +45,19 @@ def open_gaps(dynamics: Dynamics, state: State) -> list[Gap]:
         return []
     tree = dynamics.coordinates.place(NUMPY, {**flat.parameters, **state.parameters})
     found = gaps(Equations(tree, state.time, state.q, np.zeros(dynamics.nv)))
-    pairs = zip(flat.gap_names, found, strict=True)
-    return [Gap(name, side + 1.0, float(value)) for (name, side), value in pairs if name in off]
+    parts = zip(flat.gap_names, found, closed_gaps(dynamics), strict=True)
+    return [Gap(name, side + 1.0, float(value), least) for (name, side), value, least in parts if name in off]
+
+
+def closed_gaps(dynamics: Dynamics) -> np.ndarray:
+    """How small each gap is where it is closed (m or rad)."""
+    return CLOSED * dynamics.even.gaps
 
 
 def check_gaps(what: str, dynamics: Dynamics, state: State) -> None:
     """Raise if a limit or a rigid contact forbids a state."""
     for gap in open_gaps(dynamics, state):
-        if gap.value < -CLOSED:
+        if gap.is_entered:
             raise DalembertError(
                 f"{what}: {gap.owner!r} is {-gap.value:.3g} (m or rad) beyond its limit there.  Fix: other values, or "
                 f"model.remove({gap.owner!r}) to leave it out"
@@ -52,7 +67,9 @@ def check_gaps(what: str, dynamics: Dynamics, state: State) -> None:
 def wait_for(context: Context, dynamics: Dynamics, idle: tuple[str, ...]) -> None:
     """Let gaps of contacts that touch without load be a little negative before they close: rounding goes either way."""
     owners, events = dynamics.flat.event_owners, dynamics.flat.events
-    slack = [CLOSED / 2 if getattr(events[name][0], "contact", None) in idle else 0.0 for name in owners]
+    least = {name: value for (name, _), value in zip(dynamics.flat.gap_names, closed_gaps(dynamics), strict=True)}
+    contacts = [getattr(events[name][0], "contact", None) for name in owners]
+    slack = [least[name] / 2 if name in idle else 0.0 for name in contacts]
     context.set(n_slack=len(slack) if idle else 0, slack=np.array(slack if idle else ()))
 
 

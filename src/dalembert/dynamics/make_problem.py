@@ -83,7 +83,7 @@ def make_problem(
     problem = Problem(
         size=n, nq=kernels.nq, nv=kernels.nv, rows=context.n_active, rhs=context.rhs, retract=context.retract,
         n_events=n_events, events=project.events.bind(context) if n_events else None,
-        **_branches(kernels, context),
+        **_branches(kernels, context), **_units(kernels),
         n_states=kernels.tail, first_state=kernels.nq - kernels.tail,
     )  # fmt: skip
     for need in needs:
@@ -97,6 +97,19 @@ def make_problem(
         elif need in implicit.FUNCTIONS:
             problem.set(**{need: implicit.FUNCTIONS[need].bind(context)})
     return problem, context
+
+
+def _units(kernels: KernelSet) -> dict[str, Any]:
+    """Units of events: those of gaps where the size of the mechanism is unusual."""
+    if not isinstance(kernels, MechanismKernels) or kernels.even.everyday or not kernels.flat.contacts:
+        return {}
+    flat, units = kernels.flat, np.ones(len(kernels.event_owners))
+    of = {name: unit for (name, _), unit in zip(flat.gap_names, kernels.even.gaps, strict=True)}
+    for i, owner in enumerate(flat.event_owners):
+        event = flat.events[owner][0]
+        if isinstance(event, ContactEvent) and event.side >= 0:
+            units[i] = of[event.contact]
+    return {"n_units": len(units), "units": units}
 
 
 def find_straight(kernels: KernelSet, context: Context) -> np.ndarray:
@@ -235,7 +248,7 @@ def _problem_in_variables(
         n_events=context.n_events, rhs=functions.rhs, retract=functions.retract, decode=functions.decode,
         encode=functions.encode,
         events=functions.events if context.n_events else None,
-        **_branches(kernels, context, by_speeds=False),
+        **_branches(kernels, context, by_speeds=False), **_units(kernels),
         jacobian=functions.jacobian if "jacobian" in needs else None,
     )  # fmt: skip
     if mixed is not None:

@@ -153,8 +153,9 @@ def correct(c: Context, u: np.ndarray, du: np.ndarray):
     """u += du. A velocity that has to be bent much to fit the constraints has jumped to another branch of motion."""
     correction, size = 0.0, 0.0
     for i in range(u.shape[0]):
-        correction = max(correction, abs(du[i]))
-        size = max(size, abs(u[i]))
+        unit = c.unit[i] if c.scaled != 0 else 1.0
+        correction = max(correction, abs(du[i]) / unit)
+        size = max(size, abs(u[i]) / unit)
         u[i] += du[i]
     s = c.statistics
     s.largest_correction = max(s.largest_correction, correction / (1.0 + size))

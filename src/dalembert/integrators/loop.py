@@ -64,7 +64,7 @@ PATIENCE = 12
 # A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
 # unless that is at its start, or at its end and it knew.
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
-# An event as near to zero as this where another one just happened is there too.
+# An event as near to zero as this (in its unit) where another one just happened is there too.
 ROUNDED = 1e-14
 
 
@@ -102,11 +102,11 @@ def _begin(p: Problem, m: Memory) -> int:
     tiny = EVENT_NUDGE * (1.0 + abs(t))
     if events_at(p, m, t + tiny, y + tiny * rate, later) != 0:
         return FAILED
-    reach = ROUNDED
+    seen = 0.0
     if abs(g[happened]) <= abs(later[happened] - g[happened]):
-        reach += 4.0 * abs(g[happened])
+        seen = 4.0 * abs(g[happened])
     for i in range(len(g) - p.n_branches):
-        if abs(g[i]) > reach:
+        if abs(g[i]) > (ROUNDED * p.units[i] if p.n_units > 0 else ROUNDED) + seen:
             continue
         if later[i] < g[i]:
             g[i] = -ARMED

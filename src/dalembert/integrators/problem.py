@@ -26,6 +26,7 @@ class Problem(Record):
         staged: rhs looks at the state on the manifold only: then errors across it do not matter.
         n_straight: n_events if what passes zero at all events changes with y and t along straight lines, else 0.
         slopes: of such events, by how much each entry of y, and t at the end, changes them; the loop finds them.
+        n_units, units: n_events and the unit of each event, in which it is rounded; 0: all are everyday ones.
         spacing: longest distance (s) of the places at which a step is compared with the equations; 0: nowhere.
         rhs: (t, y, ẏ): ẏ = f(t, y).
         retract: (t, y, scratch): y back onto its manifold, in place; scratch is as long as y, its first entry becomes
@@ -55,10 +56,11 @@ class Problem(Record):
     """
 
     size, varying, nq, nv, rows, n_events, n_branches, n_states, first_state, dae_size, dae_index = 11 * Int()
-    n_places, n_speeds, n_given, n_rough, n_straight = 5 * Int()
+    n_places, n_speeds, n_given, n_rough, n_straight, n_units = 6 * Int()
     staged = Flag()
     spacing = Real()
     slopes = Matrix("n_straight", "size + 1")
+    units = Vector("n_units")
     rhs, retract, events, imposed, decode, encode, exponential = 7 * Function(float, Vector, Vector)
     residual, multipliers, discrete, project, impulses, dae = 6 * Function(float, Vector, Vector)
     jacobian, dae_jacobian = 2 * Function(float, Vector, Matrix)

@@ -10,7 +10,7 @@ from dalembert.analyses.assembly.assemble_branches import Branches, find_branche
 from dalembert.analyses.assembly.assemble_many import States, assemble_many, samples_of
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
-from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
+from dalembert.dynamics.gaps import check_gaps, open_gaps
 from dalembert.errors import DalembertError
 from dalembert.model import Mechanism, Model, flatten
 from dalembert.modular import Subsystem
@@ -139,7 +139,7 @@ def assemble(
 
 def _allowed(dynamics: Dynamics, found: Branches) -> Branches:
     """The branches within all limits and contacts; the legend names those that are not."""
-    beyond = {name: [gap for gap in open_gaps(dynamics, found[name]) if gap.value < -CLOSED] for name in found.names}
+    beyond = {name: [gap for gap in open_gaps(dynamics, found[name]) if gap.is_entered] for name in found.names}
     kept = [i for i, name in enumerate(found.names) if not beyond[name]]
     if not kept:
         check_gaps("assemble: no branch is allowed, the nearest is not", dynamics, found[0])

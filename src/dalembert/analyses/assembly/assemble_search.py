@@ -21,6 +21,7 @@ import numpy as np
 
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble_given import Desired, joint_quantity, joint_rows
+from dalembert.analyses.assembly.long_ways import LARGEST_MOVE, MOST_STAGES, refuse_turns, seen_by_constraints
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED, Closing, Quantity, lead_all, settle, settle_all
 from dalembert.equations import Equations
@@ -36,7 +37,6 @@ SPREADS = (0.3, 1.0)  # of these starts (rad, or parts of the size of the mechan
 SAME = 1e-6  # two positions that are one
 SAME_SINGULAR = 1e-3  # at singular positions, which are known to half the digits only
 RANK = 1e-7
-LARGEST_MOVE = 0.25  # how far (in even units) a given value is led in one stage
 TURN = 2 * np.pi
 MASSLESS = 1e-8  # what it costs to move a massless point, where others cost 1
 WEAK = 0.3  # entries of a null vector that name their joint
@@ -396,20 +396,40 @@ class Search:
                 for i in range(n):
                     ways[i, slot.u] = joint.difference(NUMPY, base[slot.q], wanted[i, slot.q])
         ways[:, ~self.held] = 0.0
+        put = self._without_way(base, ways)
         ways /= self.even.velocities
         both = np.vstack([self.values[None], values]) if len(self.values) else np.zeros((n + 1, 0))
         moves = np.abs(both[1:] - both[0]) * self._value_units()
         longest = np.maximum(np.abs(ways).max(axis=1, initial=0.0), moves.max(axis=1, initial=0.0))
-        stages = np.maximum(np.ceil(longest / LARGEST_MOVE), 1.0)
+        stages = np.clip(np.ceil(longest / LARGEST_MOVE), 1.0, MOST_STAGES)
         out, errors = np.empty((n, d.nq + d.nv)), np.empty(n)
         start = np.concatenate([base, np.zeros(d.nv)])
         lead_all(self.record, self.time, start, ways, np.ascontiguousarray(both), stages, out, errors)
         q = out[:, : d.nq]
+        for at in put:
+            q[:, at] = wanted[:, at]
         for slot in self.coordinates.slots:
             if self.held[slot.u].any() and slot.q.stop - slot.q.start == slot.u.stop - slot.u.start:
                 exact = self.held[slot.u] & (np.abs(q - wanted)[:, slot.q] < 1e-9 * self.even.coordinates[slot.q])
                 q[:, slot.q] = np.where(exact, wanted[:, slot.q], q[:, slot.q])
         return q, errors
+
+    def _without_way(self, base: np.ndarray, ways: np.ndarray) -> list[slice]:
+        """Coordinates that are put as they are wanted, as their way is long and nothing sees them; it becomes zero."""
+        most = MOST_STAGES * LARGEST_MOVE
+        if not (np.abs(ways / self.even.velocities) > most).any():
+            return []
+        seen = np.ones(self.dynamics.nv, dtype=bool)
+        if not self.quantities:
+            seen = seen_by_constraints(self.dynamics, self.tree, self.time, base, self.parameters)
+        put: list[slice] = []
+        for slot in self.coordinates.slots:
+            if self.held[slot.u].all() and not seen[slot.u].any():
+                ways[:, slot.u] = 0.0
+                put.append(slot.q)
+            joint, longest = self.coordinates.joint_at(slot), np.abs(ways[:, slot.u]).max(axis=0, initial=0.0)
+            refuse_turns(self.dynamics, {slot.joint or "": (joint, longest)})
+        return put
 
 
 def strides(dynamics: Dynamics, weights: Mapping[str, float]) -> np.ndarray:

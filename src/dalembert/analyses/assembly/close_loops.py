@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.algebra import NUMPY
 from dalembert.analyses.assembly.assemble_given import joint_rows, undefined_rates
 from dalembert.analyses.assembly.assemble_search import points_and_balances, strides
+from dalembert.analyses.assembly.long_ways import LARGEST_MOVE, MOST_STAGES, refuse_turns, seen_by_constraints
 from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.equations import Equations
@@ -19,15 +20,15 @@ from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.values import ARRAY
 
-__all__ = ["CLOSED", "COMPATIBLE", "EXACT", "LARGEST_MOVE", "NEWTON_STEPS", "Loops", "reference"]
+__all__ = ["CLOSED", "COMPATIBLE", "EXACT", "NEWTON_STEPS", "Loops", "reference"]
 
 # Lengths, angles and residuals are in even units (see ``dynamics.even_units``).
 CLOSED = 1e-10  # residual of a closed loop, relative to the size of the mechanism
 EXACT = 1e-14  # where Newton's method stops trying to do better
 COMPATIBLE = 1e-9  # residual of compatible velocities
 SHOWN = 1e-8  # residual that is reported
-LARGEST_MOVE = 0.25  # how far a wanted coordinate is led in one stage
 NEWTON_STEPS = 40
+MOST_LOST = 1000  # stages at which loops may stay open, of a path that finds back
 
 _RCOND = 1e-10
 SOFTENING = 1e-9  # of sparse least squares, and turns that take it back
@@ -86,18 +87,21 @@ class Loops:
 
     def lead(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
         """Closed coordinates, led along a path from these to what is wanted."""
-        start = {name: self.measure(q, name).copy() for name in wanted}
-        moves = {name: self.joint(name).difference(NUMPY, start[name], value) for name, value in wanted.items()}
-        sizes = [np.nan_to_num(np.abs(move)) * self._units_of(q, name) for name, move in moves.items()]
-        largest = max((size.max(initial=0.0) for size in sizes), default=0.0)
-        stages = int(np.ceil(largest / LARGEST_MOVE)) or 1
+        start, moves, largest = self._way(q, wanted)
+        if largest > MOST_STAGES * LARGEST_MOVE:
+            q = self._put_unseen(q, wanted)
+            start, moves, largest = self._way(q, wanted)
+            refuse_turns(self.dynamics, {name: (self.joint(name), move) for name, move in moves.items()})
+        stages = min(int(np.ceil(largest / LARGEST_MOVE)), MOST_STAGES) or 1
+        reach, lost = max(LARGEST_MOVE, largest / stages), 0
         for stage in range(1, stages + 1):
             targets = {
                 name: self.joint(name).integrate(NUMPY, start[name], stage / stages * move)
                 for name, move in moves.items()
             }
-            q, residual = self.newton(q, targets)
-            if residual is not None and stage == stages:
+            q, residual = self.newton(q, targets, reach)
+            lost += residual is not None
+            if residual is not None and (stage == stages or lost > MOST_LOST):
                 self._explain(q, residual, wanted)
         for winding in self.coordinates.windings:
             if winding.joint in wanted and np.isfinite(wanted[winding.joint][winding.index]):
@@ -110,9 +114,36 @@ class Loops:
                 q[slot.q] = np.where(near, wanted[name], q[slot.q])
         return q
 
-    def newton(self, q: np.ndarray, targets: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-        """Closest q that closes the loops and meets the targets; the residual if there is none."""
+    def _way(
+        self, q: np.ndarray, wanted: dict[str, np.ndarray]
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], float]:
+        """Where a path to wanted coordinates begins, the moves along it, and the largest of them in even units."""
+        start = {name: self.measure(q, name).copy() for name in wanted}
+        moves = {name: self.joint(name).difference(NUMPY, start[name], value) for name, value in wanted.items()}
+        sizes = [np.nan_to_num(np.abs(move)) * self._units_of(q, name) for name, move in moves.items()]
+        return start, moves, float(max((size.max(initial=0.0) for size in sizes), default=0.0))
+
+    def _put_unseen(self, q: np.ndarray, wanted: dict[str, np.ndarray]) -> np.ndarray:
+        """q with wanted coordinates of joints that no constraint sees: they have no branch to keep."""
+        seen, q = seen_by_constraints(self.dynamics, self.tree, self.time, q, self.parameters), q.copy()
+        for name, value in wanted.items():
+            slot = self.coordinates.slot_of_joint.get(name)
+            if slot is not None and not seen[slot.u].any():
+                q[slot.q] = np.where(np.isfinite(value), value, q[slot.q])
+        return self.with_windings(q) if self.coordinates.windings else q
+
+    def newton(
+        self, q: np.ndarray, targets: dict[str, np.ndarray], reach: float = LARGEST_MOVE
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Closest q that closes the loops and meets the targets; the residual if there is none.
+
+        Args:
+            reach: how far targets may be off; lengths go up to twice as far in one step, angles no more than usual.
+        """
         size, alone = self.even.size(q), bool(self._points[0].any())
+        longest_step = self.even.velocities
+        if reach > LARGEST_MOVE:
+            longest_step = longest_step * np.where(self.coordinates.velocity_units(2.0) > 1, reach / LARGEST_MOVE, 1.0)
         residual, error = np.zeros(0), np.inf
         for _ in range(NEWTON_STEPS):
             residual, jacobian = self.system(q, targets)
@@ -124,7 +155,7 @@ class Loops:
             # Where all else is closed, massless points find their balance alone, as long as that helps.
             alone = alone and error < previous
             du = -self._shortest(jacobian, residual, alone and self._is_closed_elsewhere(residual, size))
-            longest = np.abs(du / self.even.velocities).max()
+            longest = np.abs(du / longest_step).max()
             q = self.tree.normalize(
                 self.tree.integrate(q, du * min(1.0, 2 * LARGEST_MOVE / longest) if longest else du)
             )

@@ -8,14 +8,14 @@ import numpy as np
 
 from dalembert.analyses.contacts.coulomb import Rubs
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.dynamics.impulses import impulse_responses
 from dalembert.errors import SimulationError
 from dalembert.numerics.linear import solve_constrained
 
 __all__ = ["STILL", "Instant"]
 
-# A closed gap stays so if its rate (m/s or rad/s, against the fastest velocity) is not larger than this.
+# A closed gap stays so if its rate (in its unit per second, against the fastest velocity) is not larger than this.
 STILL = 1e-9
 
 
@@ -28,7 +28,7 @@ class Instant:
 
     Attributes:
         gap, rate: of each of the ``names`` (constraint, side).
-        near, still: which of them are closed, and which do not move.
+        near, still: which of them are closed, and which do not move; ``closed``: how small gaps are that are closed.
         slip: velocities of all friction, in each of its directions: ``parts``.
     """
 
@@ -60,8 +60,10 @@ class Instant:
                 f"there, or a formula has none.  Fix: another initial position, or look at the formula of its surface"
             )
         self.gap, self.rate, self.slip = self.seen.gap, self.seen.gap_rate, self.seen.slip
-        self.speed = 1.0 + np.abs(self.u).max(initial=0.0)
-        self.near, self.still = np.abs(self.gap) <= CLOSED, np.abs(self.rate) <= STILL * self.speed
+        self.speed = 1.0 + np.abs(self.u / d.even.velocities).max(initial=0.0)
+        self.closed = closed_gaps(d)
+        self.near = np.abs(self.gap) <= self.closed
+        self.still = np.abs(self.rate) <= STILL * self.speed * d.even.gaps
 
     def loosened(self) -> Instant:
         """The same with nothing that rubs."""
@@ -126,7 +128,7 @@ class Instant:
             v, own = self.slip[self.parts[i]], slice(place, place + len(self.parts[i]))
             place = own.stop
             speed = float(np.linalg.norm(v))
-            if speed > STILL * self.speed:
+            if speed > STILL * self.speed * self.d.even.length:
                 follows[own, gap] = -v / speed * s.grip[i, 0]
                 unloaded[own] = -v / speed * s.rest[i]
             else:

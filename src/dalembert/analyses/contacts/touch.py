@@ -17,7 +17,6 @@ from dalembert.analyses.contacts.complementarity import lighten
 from dalembert.analyses.contacts.instant import STILL, Instant
 from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED
 
 __all__ = ["Hit", "begin_contacts", "hit", "settle"]
 
@@ -154,7 +153,7 @@ def hit(
     lost = -c.kinetic_change(end - start)
     c.u[:] = end
     values = _switched(d, parameters, after.parameters)
-    gentle = bool(np.abs(end - start).max(initial=0.0) <= STILL * c.speed)
+    gentle = bool(np.abs((end - start) / d.even.velocities).max(initial=0.0) <= STILL * c.speed)
     return replace(after, parameters=values, lost=lost, taken=done.taken, kept=done.kept, rest=stopped, gentle=gentle)
 
 
@@ -168,8 +167,8 @@ def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple
 def begin_contacts(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:
     """What is closed at the start; gaps that close there are hit at once."""
     c = Instant(d, t, x, parameters)
-    worst = int(np.argmin(c.gap))
-    if c.gap[worst] < -CLOSED:
+    worst = int(np.argmin(c.gap / c.closed))
+    if c.gap[worst] < -c.closed[worst]:
         return Hit(
             parameters,
             trouble=f"{c.names[worst][0]!r} is {-c.gap[worst]:.3g} beyond its limit at the start.  Fix: another "

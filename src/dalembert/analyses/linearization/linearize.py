@@ -25,7 +25,7 @@ from dalembert.analyses.linearization.minimal_state import Disturbance, Moves, P
 from dalembert.analyses.linearization.mode_motion import ModeMotion
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics, cached_dynamics
-from dalembert.dynamics.gaps import CLOSED, check_gaps, open_gaps
+from dalembert.dynamics.gaps import check_gaps, open_gaps
 from dalembert.dynamics.outputs import find_outputs
 from dalembert.dynamics.perturb import Point, feedback_names
 from dalembert.errors import DalembertError, unknown
@@ -261,7 +261,7 @@ class _Linearization:
         """Small motions are linear where nothing touches, and where what touches stays closed."""
         d, state = self.dynamics, self._reference()
         check_gaps("linearize", d, state)
-        touching = [gap.owner for gap in open_gaps(d, state) if abs(gap.value) <= CLOSED]
+        touching = [gap.owner for gap in open_gaps(d, state) if gap.touches]
         if touching:
             raise DalembertError(
                 f"linearize: {touching[0]!r} touches there, so motions to one side differ from those to the other.  "

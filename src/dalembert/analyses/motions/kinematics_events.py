@@ -17,7 +17,7 @@ import numpy as np
 from dalembert.analyses.motions.follow import Followed, Following
 from dalembert.analyses.motions.motion_contacts import MotionContacts
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.dynamics.motion_rates import solve_along
 from dalembert.errors import SimulationError
 from dalembert.numerics.reflections import independent_rows
@@ -198,13 +198,13 @@ def _entered(watch: Watch) -> list[Found]:
         return found
     values = watch.following.parameters
     gaps = contacts.gaps_at(times, watch.followed.q, watch.followed.u, values)
-    for k, name in enumerate(contacts.gaps):
+    for k, (name, least) in enumerate(zip(contacts.gaps, closed_gaps(d), strict=True)):
 
         def gap(s: float, k: int = k) -> float:
             y = watch.state(s)
             return float(contacts.gaps_at(s, y[: d.nq], y[d.nq :], values)[0, k])
 
-        for i in np.flatnonzero((gaps[:-1, k] >= -CLOSED) & (gaps[1:, k] < -CLOSED)).tolist():
+        for i in np.flatnonzero((gaps[:-1, k] >= -least) & (gaps[1:, k] < -least)).tolist():
             a, b = float(gaps[i, k]), float(gaps[i + 1, k])
             t = _root(gap, float(times[i]), float(times[i + 1]), a, b) if a > 0 else float(times[i])
             found.append(Found(t, BEYOND, name, float("nan"), "the motion goes on beyond it"))

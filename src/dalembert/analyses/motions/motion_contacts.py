@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.analyses.motions.allocate import Allocation
 from dalembert.analyses.motions.follow import Followed
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.errors import SimulationError
 from dalembert.numerics.broyden import learn_along, steps_along
 from dalembert.trajectory import Check
@@ -25,7 +25,7 @@ __all__ = ["MotionContacts", "Rubbed"]
 STANDS = 1e-9  # a velocity below this part of its largest value is zero
 MOST_TURNS = 60
 CLOSE = 1e-13  # of the largest force of friction
-PENETRATION_LIMIT = 1e-8  # m or rad
+PENETRATION_LIMIT = 1e-8  # in even units: m or rad at everyday size
 
 
 class Rubbed(NamedTuple):
@@ -59,15 +59,16 @@ class MotionContacts:
         """How far the motion enters what is in its way; where forces are asked for, how long it leans on something."""
         if not self.gaps:
             return []
-        gaps = self.gaps_at(times, followed.q, followed.u, parameters)
-        i, k = np.unravel_index(np.argmin(gaps), gaps.shape)
+        gaps, least = self.gaps_at(times, followed.q, followed.u, parameters), closed_gaps(self.dynamics)
+        entered = -gaps / self.dynamics.even.gaps
+        i, k = np.unravel_index(np.argmax(entered), entered.shape)
         about = "of limits and rigid contacts"
-        if gaps[i, k] < -PENETRATION_LIMIT:
-            first = times[int(np.argmax(gaps[:, k] < -CLOSED))]
+        if entered[i, k] > PENETRATION_LIMIT:
+            first = times[int(np.argmax(gaps[:, k] < -least[k]))]
             about = f"the motion goes beyond {self.gaps[int(k)]!r} from t = {first:.6g} s on"
         fix = "a motion within the limits"
-        found = [Check("penetration", max(0.0, -float(gaps[i, k])), PENETRATION_LIMIT, "", about, fix)]
-        closed = np.abs(gaps) <= CLOSED
+        found = [Check("penetration", max(0.0, float(entered[i, k])), PENETRATION_LIMIT, "", about, fix)]
+        closed = np.abs(gaps) <= least
         leaning = closed[1:] & closed[:-1]
         if forces and leaning.any():
             who = self.gaps[int(np.argmax(leaning.any(axis=0)))]

@@ -20,6 +20,7 @@ from dalembert.coordinates import Coordinates
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.assembly import CLOSED
 from dalembert.dynamics.cached import cached_for
+from dalembert.dynamics.gaps import closed_gaps
 from dalembert.errors import DalembertError, check_known
 from dalembert.model import Model, model_of
 from dalembert.numerics.reflections import independent_rows
@@ -166,7 +167,7 @@ def _reach(
     contacts = MotionContacts(dynamics)
     if contacts.gaps:
         times, still = np.zeros(len(q)), np.zeros((len(q), dynamics.nv))
-        reachable &= contacts.gaps_at(times, q, still, parameters).min(axis=1) >= -CLOSED
+        reachable &= (contacts.gaps_at(times, q, still, parameters) >= -closed_gaps(dynamics)).all(axis=1)
     J = search.jacobians(q)
     if not J.shape[1] or not J.shape[2]:
         return q, reachable, np.where(reachable, 1.0, np.nan)

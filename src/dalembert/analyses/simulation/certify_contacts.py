@@ -18,7 +18,7 @@ from dalembert.trajectory.recorded import Recorded
 
 __all__ = ["CLOSER", "contact_checks", "contact_remarks"]
 
-PENETRATION_LIMIT = 1e-8  # or the accuracy, if that is more (m or rad)
+PENETRATION_LIMIT = 1e-8  # or the accuracy, if that is more (in even units: m or rad at everyday size)
 CLOSER = "stabilization='projection', or a tighter rtol"
 
 
@@ -42,20 +42,21 @@ def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
         about = "largest −n over the largest |n|: what touches pushes only"
         checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
     if flat.frictions:
-        about = "how far what sticks has moved in all (m or rad)"
+        about = "how far what sticks has moved in all (in its unit: m or rad at everyday size)"
         drift = _drift(dynamics, data, outcome, seen.residuals["velocity"])
         checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
     return checks
 
 
 def _deepest(seen: Seen) -> float:
-    """By how much contacts that are open were entered."""
-    flat = seen.dynamics.flat
-    if not flat.contacts:
-        return 0.0
-    owners = [flat.events[name][0] for name in flat.event_owners]
-    gaps = [i for i, event in enumerate(owners) if isinstance(event, ContactEvent) and event.side >= 0]
-    return max(0.0, float(seen.events[:, gaps].max(initial=0.0)))
+    """By how much contacts that are open were entered, in even units."""
+    flat, worst = seen.dynamics.flat, 0.0
+    unit = {name: value for (name, _), value in zip(flat.gap_names, seen.dynamics.even.gaps, strict=True)}
+    for i, name in enumerate(flat.event_owners):
+        event = flat.events[name][0]
+        if isinstance(event, ContactEvent) and event.side >= 0:
+            worst = max(worst, float(seen.events[:, i].max(initial=0.0) / unit[event.contact]))
+    return worst
 
 
 def _complementarity(dynamics: Dynamics, gaps: np.ndarray, multipliers: np.ndarray) -> tuple[float, float]:
@@ -63,7 +64,7 @@ def _complementarity(dynamics: Dynamics, gaps: np.ndarray, multipliers: np.ndarr
     product = pull = 0.0
     for name in dynamics.flat.contacts:
         for row in dynamics.rows.of([name]):
-            g, n = np.abs(gaps[:, row]), multipliers[:, row]
+            g, n = np.abs(gaps[:, row]) * dynamics.even.rows[row], multipliers[:, row]
             size = max(float(np.abs(n).max(initial=0.0)), 1e-300)
             product = max(product, float(np.max(g * np.abs(n), initial=0.0)) / size)
             pull = max(pull, float(np.max(-n, initial=0.0)) / size)
@@ -74,8 +75,10 @@ def _drift(dynamics: Dynamics, data: Recorded, outcome: Outcome, rates: np.ndarr
     """The way ∫|v| dt of what sticks, or what coordinates of its joint tell if that is more."""
     flat, t, worst = dynamics.flat, data["time"], 0.0
     for name in flat.frictions:
-        speeds = np.linalg.norm(rates[:, list(dynamics.rows.of([name]))], axis=1)
-        coordinate, moved = _coordinate(dynamics, data, name), 0.0
+        rows = list(dynamics.rows.of([name]))
+        units = dynamics.even.rows[rows]
+        speeds = np.linalg.norm(rates[:, rows] * units, axis=1)
+        coordinate, moved = _coordinate(dynamics, data, name) * units[0], 0.0
         for at, parameters in pieces(outcome.segments, len(t)):
             if parameters.get(flat.switches[name]):
                 way = float(np.sum(0.5 * (speeds[at][1:] + speeds[at][:-1]) * np.diff(t[at])))

@@ -12,7 +12,8 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, reference
+from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, NEWTON_STEPS, reference
+from dalembert.analyses.assembly.long_ways import LARGEST_MOVE
 from dalembert.analyses.contacts.impact import SWITCH_TOLERANCE
 from dalembert.analyses.simulation.account import MOST_EVENTS, QUICK_EVENTS, QUICK_TIME
 from dalembert.analyses.simulation.certify import NEARLY_SINGULAR

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
-from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, LARGEST_MOVE, NEWTON_STEPS, reference
+from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, NEWTON_STEPS, reference
+from dalembert.analyses.assembly.long_ways import LARGEST_MOVE, MOST_STAGES
 from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.expressions import TIME, evaluate
@@ -145,8 +146,8 @@ class _Closing:
         moves = wanted - q[:, places]
         longest = np.abs(moves).max(axis=1, initial=0.0)
         stages = np.maximum(1, np.ceil(np.where(np.isfinite(longest), longest, 0.0) / LARGEST_MOVE)).astype(int)
-        first, good = q[:, places].copy(), np.isfinite(longest)
-        for stage in range(1, int(stages.max(initial=1)) + 1):
+        first, good = q[:, places].copy(), np.isfinite(longest) & (stages <= MOST_STAGES)
+        for stage in range(1, int(stages[good].max(initial=0)) + 1):
             rows = np.flatnonzero(good & (stages >= stage))
             targets = first[rows] + (stage / stages[rows])[:, None] * moves[rows]
             q[rows], closed = self._newton(q[rows], places, targets, table[rows])

@@ -14,7 +14,7 @@ import numpy as np
 
 from dalembert.analyses.statics.equilibrium_balance import BALANCED, Balance, Candidate, Roles
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.gaps import CLOSED, Gap, open_gaps
+from dalembert.dynamics.gaps import Gap, open_gaps
 from dalembert.state import State
 
 __all__ = ["ContactBalance"]
@@ -96,7 +96,7 @@ class ContactBalance:
         """Gaps that are open, and negative."""
         if not self.free:
             return []
-        return [gap for gap in open_gaps(self.dynamics, self.state(at)) if gap.value < -CLOSED]
+        return [gap for gap in open_gaps(self.dynamics, self.state(at)) if gap.is_entered]
 
     def pushes(self, at: Candidate) -> dict[str, float]:
         """λ of all that is closed: what pushes its gap open (N, or N m)."""
