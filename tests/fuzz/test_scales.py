@@ -182,3 +182,12 @@ def test_a_prescribed_motion_into_a_stop_is_not_trusted_at_any_size(length):
         model = _bar_at_a_stop(length, 0.5, 0.0)
         certificate = da.inverse_dynamics(model, {"pin": f"0.3*t + {depth!r}*t"}, 1.0).certificate
         assert certificate.trusted == trusted and ("beyond" in str(certificate)) == (not trusted)
+
+
+def test_a_distance_beyond_all_numbers_is_refused_in_words():
+    """Its length, by squares, is infinite: no unit of length fits it."""
+    model = da.Model("far", gravity=(0, 0, -9.81))
+    model.body("a", mass=1, com=(0, 0, -1e308), inertia=(1, 1, 1))
+    model.screw("A", "ground", "a", point=(0, 0, 0), axis="x", pitch=0.1)
+    with pytest.raises(da.DalembertError), np.errstate(all="ignore"):
+        da.simulate(model, 1.0)

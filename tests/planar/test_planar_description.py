@@ -98,6 +98,7 @@ def _says(w: da.Planar, *words: str) -> None:
         (lambda w: w.body("b", P=("a", 0)), ["body 'b': node 'P' may name parameters only, it names a"]),
         (lambda w: w.body("b", P=(0, 0), Q=(0, 0)), ["first two nodes 'P' and 'Q' are drawn at the same place"]),
         (lambda w: w.body("b", P=(0, 0), com="Q"), ["body 'b': com: unknown node 'Q'"]),
+        (lambda w: w.body("bar", R=(2, 0)), ["body 'bar': the name is used twice, a body has it"]),
         (lambda w: w.body("b", P=(0, 0), com=(0.5, 0)), ["com as (γ, ρ) needs two nodes"]),
         (lambda w: w.constraint("c", "bar.P.vx"), ["at position level it may not name the velocity 'bar.P.vx'"]),
         (lambda w: w.constraint("c", "bar.omega**2", "velocity"), ["constraint 'c' must be linear in velocities"]),

@@ -184,7 +184,7 @@ class Mechanism:
             placed = self.joint(name)
             ends = ((placed.first, placed.X_1P), (placed.second, placed.X_2S))
             arms += [float(np.linalg.norm(X.p)) for body, X in ends if body != "ground"]
-        arms = [arm for arm in arms if arm > 0]
+        arms = [arm for arm in arms if 0.0 < arm < math.inf]
         return float(np.median(arms)) if arms else None
 
     @cached_property

@@ -109,6 +109,8 @@ class _Check:
             if len(body.nodes) < 2:
                 message = f"{title}: com as (γ, ρ) needs two nodes, there is one"
                 self.report(f"{path}.com", message, "name the node, or add another")
+        if self.drawn.body[body.name] is not body:
+            return  # another one has its name, which is reported
         places = [self.drawn.point(f"{body.name}.{name}") for name in list(body.nodes)[:2]]
         if len(places) == 2 and math.dist(*places) <= 1e-12 * self.drawn.extent:
             first, second = list(body.nodes)[:2]
