@@ -38,6 +38,7 @@ from dalembert.fuzz.random_models import Size, loop_model, tree_model
 from dalembert.integrators import INTEGRATORS, bdf, runge_kutta, scipy_ivp
 from dalembert.modular.compiled_system import CompiledSystem
 from dalembert.native import FUNCTIONS, native
+from dalembert.numerics.along import changes_most, largest_along
 from dalembert.numerics.context import FAILED, NO_MASS, Context, Solution, Statistics, System, give_up
 from dalembert.numerics.solver_steps import null_space
 
@@ -161,6 +162,18 @@ def methods() -> Iterator[Work]:
     yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "no singular position", lambda: look_for_singularity(np.tile(np.eye(2, 3), (20, 1, 1)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)
+    yield "a lower order of BDF", fallen_back
+    rows = np.random.default_rng(0).normal(size=(9, 3))
+    yield "sizes along a run", lambda: largest_along(rows)
+    yield "changes along a run", lambda: changes_most(rows, 4)
+
+
+def fallen_back() -> None:
+    """A step whose error is less at the order below."""
+    step = bdf.DifferencesStep(size=1, memory=bdf.DifferencesMemory(size=1, order=3), error=10.0)
+    step.d[:], step.scale[:], step.memory.D[3] = 1.0, 1.0, -0.9
+    bdf._fall_back(step)
+    assert step.memory.order == 2 and step.error < 1.0
 
 
 def left_open(dynamics: da.Dynamics) -> None:

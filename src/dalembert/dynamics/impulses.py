@@ -17,7 +17,7 @@ import numpy as np
 
 from dalembert.native import Matrix, Outputs, Vector, native
 from dalembert.numerics.context import NO_IMPULSES, NO_MASS, OK, Context, finite, give_up, watch
-from dalembert.numerics.linear import constrained_factors, constrained_solution
+from dalembert.numerics.linear import constrained_factors, constrained_solution, hold_rank
 
 __all__ = ["impulse_responses", "impulses"]
 
@@ -158,6 +158,12 @@ def _turn(c: Context, t: float, x: np.ndarray, u: np.ndarray, h: float, du: np.n
     nq, nv, nu = c.nq, c.nv, np.zeros(c.rows)
     x[nq:] = u + 0.5 * du
     e = Touch.of(c, c.touch(t + 0.5 * h, x, c.parameters, c.tau))
+    if c.rank != 0:
+        # The middle of a step lies beside the constraints.
+        sides = np.empty((c.rows, 1))
+        sides[:, 0] = e.b
+        hold_rank(e.A, c.rank, sides)
+        e.b[:] = sides[:, 0]
     for i in range(c.n_gaps):
         for j in range(nv):
             e.rate[i] -= 0.5 * e.J[i, j] * du[j]

@@ -317,7 +317,7 @@ def _judged(
 
 
 def _estimate(run: _Run) -> Estimate:
-    if run.method.jumps:
+    if run.method.jumps and isinstance(run.dynamics, Dynamics) and run.dynamics.flat.contacts:
         return _by_smaller_steps(run)
     if not run.method.adaptive:
         return _by_adaptive(run)
@@ -400,15 +400,10 @@ def _by_smaller_steps(run: _Run) -> Estimate:
     """By a run with smaller steps, for an error that goes with the step."""
     method: Any = run.method
     assert isinstance(run.dynamics, Dynamics), "subsystems have no contacts"
-    touches = bool(run.dynamics.flat.contacts)
-    parts = TOUCHING if touches else 2
-    step = min(method.step, float(np.diff(run.wanted).min())) / parts
+    step = min(method.step, float(np.diff(run.wanted).min())) / TOUCHING
     choice = replace(run.choice, method=replace(method, step=step), fallback=None)
-    by = f"by a run with steps of {step:.2g} s"
-    nq = run.dynamics.nq
-    found = _decided(replace(run, jumping=nq if touches else None), choice, parts / (parts - 1), by, step)
-    if not touches:
-        return found
+    by, nq = f"by a run with steps of {step:.2g} s", run.dynamics.nq
+    found = _decided(replace(run, jumping=nq), choice, TOUCHING / (TOUCHING - 1), by, step)
     error = found.error + step * _sharpest_turn(run, nq)
     return replace(found, error=error, acquitted=error <= run.accuracy)
 
