@@ -10,9 +10,12 @@ import pytest
 
 import dalembert as da
 from dalembert.dynamics import Dynamics
+from dalembert.fuzz import check_models
+from dalembert.fuzz.case import draw_case
 from dalembert.fuzz.check_models import check_model
 from dalembert.fuzz.random_mechanisms import random_model
 from dalembert.fuzz.random_models import UNIT, Size
+from dalembert.model.document import from_document
 
 # Powers of two, so that rounding is the same in all units.
 SIZES = [Size(2.0**-20), Size(2.0**20), Size(mass=2.0**20), Size(time=2.0**-20), Size(time=2.0**20),
@@ -191,3 +194,10 @@ def test_a_distance_beyond_all_numbers_is_refused_in_words():
     model.screw("A", "ground", "a", point=(0, 0, 0), axis="x", pitch=0.1)
     with pytest.raises(da.DalembertError), np.errstate(all="ignore"):
         da.simulate(model, 1.0)
+
+
+def test_maggi_next_to_a_dead_point_of_its_velocities_at_ten_kilometers():
+    """There it takes the equations with multipliers, in units of their own size as the others do."""
+    case = draw_case("models", 801000092)
+    at = check_models._Instant(from_document(case["model"]), case["seed"], Size(case["length"], time=case["time"]))
+    assert check_models._way(at, "maggi", "generalized") < 1e-9

@@ -30,7 +30,7 @@ from dalembert.numerics.linear import (
     lu_solve,
     solve_constrained,
 )
-from dalembert.numerics.solver_steps import multipliers_after, null_space, undetermined
+from dalembert.numerics.solver_steps import multipliers_after, undetermined
 
 __all__ = [
     "LagrangeBlocks", "MaggiBlocks", "ReducedBlocks", "ReducedRates", "ReducedVariables", "decode", "encode",
@@ -224,6 +224,14 @@ def _obeys(A: np.ndarray, gamma: np.ndarray, du: np.ndarray, missed: float) -> b
 
 
 @native
+def _by_multipliers(c: Context, e: System, out: Solution) -> int:
+    """q̈ and λ of the equations with multipliers."""
+    status, rank, ratio, conflict = solve_evenly(c, e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
+    watch(c, rank, ratio, conflict)
+    return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
+
+
+@native
 def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
     """ẇ by the formalism, q̈ from it, then λ of all rows. Next to a dead point of the quasi-velocities, which runs
     avoid by choosing others, or of the rows that are kept, q̈ and λ of the equations with multipliers."""
@@ -235,9 +243,7 @@ def reduced_solver(c: Context, t: float, e: System, out: Solution) -> int:
         out.du[:] = own.W @ dw + own.bend
         if _obeys(e.A, e.gamma, out.du, MISSED):
             return multipliers_after(c, e, out, c.rows, 1.0)
-    status, rank, ratio, conflict = solve_evenly(c, e.M, e.f, e.A, e.gamma, out.du, out.multipliers)
-    watch(c, rank, ratio, conflict)
-    return OK if status == OK else undetermined(c, e.M, e.A, NO_MASS)
+    return _by_multipliers(c, e, out)
 
 
 class LagrangeBlocks(Outputs):
@@ -294,8 +300,8 @@ def maggi_solver(c: Context, t: float, e: System, out: Solution) -> int:
         smallest, largest = min(smallest, abs(own.C[i, i])), max(largest, abs(own.C[i, i]))
     if not smallest > POOR * largest:
         # Next to a dead point of the quasi-velocities behind W: the equations with multipliers, as ``reduced_solver``.
-        return null_space(c, t, e, out)
+        return _by_multipliers(c, e, out)
     lu_solve(own.C, pivots, out.du)
     if not _obeys(e.A, e.gamma, out.du, MISSED_IN_STAGES):
-        return null_space(c, t, e, out)
+        return _by_multipliers(c, e, out)
     return multipliers_after(c, e, out, c.rows, 1.0)
