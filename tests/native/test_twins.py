@@ -86,6 +86,7 @@ def formulations() -> Iterator[Work]:
     for chosen in (given, kept, LagrangeMultipliers("saddle"), LagrangeMultipliers("inverse-mass")):
         yield repr(chosen), partial(simulate, four_bar, formulation=chosen, **FIXED)
     yield "accelerations of quasi-velocities", partial(accelerations, four_bar, "boltzmann-hamel")
+    yield "a dead point of quasi-velocities", dead_point
     disc, top = da.library.rolling_disc(), da.library.spinning_top()
     yield "rows that are all independent", partial(simulate, disc, formulation="woronetz", **FIXED)
     yield "quaternions", partial(simulate, top, **FIXED)
@@ -122,6 +123,18 @@ def geared() -> da.Model:
 def accelerations(model: da.Model, formulation: str) -> np.ndarray:
     dynamics, start = da.compile(model, formulation=formulation), da.assemble(model, {"A": 0.7}, {"A": 2.0})
     return dynamics.acceleration(*start.to(dynamics.coordinates))
+
+
+def dead_point() -> None:
+    """A particle on a line that turns, upright now: its rate along x is no velocity there."""
+    system = da.System("turning line")
+    system.coordinate("x", kind="length")
+    system.coordinate("y", kind="length")
+    system.particle("p", mass=1, position=("q(x)", "q(y)", 0))
+    system.constraint("line", "sin(t)*q(x) - cos(t)*q(y)")
+    system.initial("x", 1.0, rate=0.3)
+    dynamics = da.compile(system, formulation="kane", coordinates="generalized")
+    np.testing.assert_allclose(dynamics.solve([0.0, 2.0], [-2.0, 1.0], t=np.pi / 2)[0], (-2.0, 0.0), atol=1e-12)
 
 
 def slopes(dynamics):
