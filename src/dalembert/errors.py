@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 __all__ = [
     "CompileError", "DalembertError", "ExpressionError", "InputError", "MissingError", "ModelError", "ModelWarning",
-    "Problem", "ReadWarning", "SimulationError", "ViewError", "check_known", "did_you_mean", "index_of", "unknown",
-    "warn",
+    "Problem", "ReadWarning", "SimulationError", "ViewError", "caller", "check_known", "did_you_mean", "index_of",
+    "unknown", "warn",
 ]  # fmt: skip
 
 _PACKAGE = str(Path(__file__).parent)
@@ -159,7 +160,18 @@ class ViewError(DalembertError):
 
 def warn(message: str, kind: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that asked for it."""
-    level, frame = 1, inspect.currentframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    warnings.warn(message, kind, stacklevel=level)
+    warnings.warn(message, kind, stacklevel=_outside()[1])
+
+
+def caller() -> str:
+    """File and line of the first frame outside this package."""
+    frame, _ = _outside()
+    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else "?"
+
+
+def _outside() -> tuple[FrameType | None, int]:
+    """The first frame outside this package, and how many calls it is above this one."""
+    frame, level = inspect.currentframe(), 0
+    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    return frame, level

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from support.turning_line import turning_line
 from twins import Twins
 
 import dalembert as da
@@ -126,14 +127,8 @@ def accelerations(model: da.Model, formulation: str) -> np.ndarray:
 
 
 def dead_point() -> None:
-    """A particle on a line that turns, upright now: its rate along x is no velocity there."""
-    system = da.System("turning line")
-    system.coordinate("x", kind="length")
-    system.coordinate("y", kind="length")
-    system.particle("p", mass=1, position=("q(x)", "q(y)", 0))
-    system.constraint("line", "sin(t)*q(x) - cos(t)*q(y)")
-    system.initial("x", 1.0, rate=0.3)
-    dynamics = da.compile(system, formulation="kane", coordinates="generalized")
+    """The rate along x is no velocity where the line is upright."""
+    dynamics = da.compile(turning_line(), formulation="kane", coordinates="generalized")
     np.testing.assert_allclose(dynamics.solve([0.0, 2.0], [-2.0, 1.0], t=np.pi / 2)[0], (-2.0, 0.0), atol=1e-12)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.turning_line import turning_line
 
 import dalembert as da
 from dalembert.equations.quasi_velocities import offered, plan_of
@@ -19,18 +20,6 @@ from dalembert.fuzz.random_mechanisms import random_model
 TIGHT: dict[str, Any] = {"rtol": 1e-11, "atol": 1e-12}
 CHOOSING = [name for name, kind in FORMULATIONS.items() if getattr(kind, "choosing", False)]
 CLOSE = 1e-9
-
-
-def turning_line() -> da.System:
-    """A particle on a line that turns: r̈ = r. Its rate along x is no velocity where the line is upright."""
-    model = da.System("turning line")
-    model.coordinate("x", kind="length")
-    model.coordinate("y", kind="length")
-    model.particle("p", mass=1, position=("q(x)", "q(y)", 0))
-    model.constraint("line", "sin(t)*q(x) - cos(t)*q(y)")
-    model.initial("x", 1.0, rate=0.3)
-    model.initial("y", 0.0, rate=1.0)
-    return model
 
 
 def two_loops() -> da.Model:

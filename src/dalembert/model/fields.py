@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import inspect
 import reprlib
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import ValidationError
 
 from dalembert.elements import Element, Record
-from dalembert.errors import ModelError, Problem, did_you_mean
+from dalembert.errors import ModelError, Problem, caller, did_you_mean
 from dalembert.joints import JOINTS, JointData
 from dalembert.solids import SOLIDS, Solid
 from dalembert.values import DICT, LIST
 
 __all__ = [
-    "caller", "checked", "clip", "in_words", "kind_of", "name_of", "nearest", "put", "refused", "steps_of",
+    "checked", "clip", "in_words", "kind_of", "name_of", "nearest", "put", "refused", "steps_of",
     "unknown_kind",
 ]  # fmt: skip
-
-_PACKAGE = str(Path(__file__).parents[1])
 
 
 def nearest(given: Any, known: Iterable[str]) -> str:
@@ -150,11 +146,3 @@ def _problem(what: str, kind: type[Element], part: Any, given: Any, where: str) 
     elif part["type"].startswith("union_tag"):
         message, fix = unknown_kind(part)
     return Problem(f"{what}: {field}: {message}" if field else f"{what}: {message}", "", fix, where)
-
-
-def caller() -> str:
-    """File and line of the first frame outside this package."""
-    frame = inspect.currentframe()
-    while frame is not None and frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}" if frame is not None else "?"

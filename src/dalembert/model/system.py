@@ -10,14 +10,14 @@ import sympy as sp
 from dalembert.arguments import public_methods
 from dalembert.constraints import Equation
 from dalembert.elements import Placement
-from dalembert.errors import ModelError, Problem
+from dalembert.errors import ModelError, Problem, caller
 from dalembert.expressions import TIME, references, replaced
 from dalembert.expressions.symbols import parameters_of
 from dalembert.expressions.symbols import reference as reference_to
 from dalembert.forces import JointForce
 from dalembert.joints import JointData
 from dalembert.model.data import Body
-from dalembert.model.fields import caller, checked
+from dalembert.model.fields import checked
 from dalembert.model.model import Model
 
 __all__ = ["System"]

@@ -41,7 +41,7 @@ MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 LOOKS = (16, 4, 1)  # outputs from one whose singular values are found to the next; fewer where that is not enough
 FEW_OUTPUTS = 100  # that may show little of the energy that moves
 MANY_OUTPUTS = 500  # that leave no room for a singular position between them which none of them shows
-EVERYDAY = 32.0  # m, and one over it: of larger and smaller mechanisms equations are compared in their own size
+USUAL_ARM = 32.0  # m, and one over it: of larger and smaller mechanisms equations are compared in their own size
 NEARLY_SINGULAR = 0.02  # smallest over largest pivot of the constraint Jacobian
 FAR = 2.0  # times that: no look at singular values is needed
 WATCHED = DormandPrince8, Tsitouras5  # their steps are compared with the equations on the way
@@ -219,7 +219,7 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
         pivot = max(pivot, nearest)
     conditioning = math.inf if passed else 1.0 / max(pivot, 1e-300)
     arm = dynamics.coordinates.usual_arm or 1.0
-    if conditioning > CONDITION_LIMIT and not dynamics.is_large and not 1 / EVERYDAY <= arm <= EVERYDAY:
+    if conditioning > CONDITION_LIMIT and not dynamics.is_large and not 1 / USUAL_ARM <= arm <= USUAL_ARM:
         conditioning = min(conditioning, _evened(dynamics, seen.jacobians, pivot))
     checks.append(Check("conditioning", conditioning, CONDITION_LIMIT, "", about, BRANCHES))
     limit, fix = max(ACCELERATION_LIMIT, accuracy), "another formulation, such as 'lagrange-multipliers'"
