@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "NUMBER", "SEQUENCE",
-    "TUPLE", "finite_number", "is_finite", "is_positive",
+    "ARRAY", "BOOLEAN", "COMPLEX_NUMBER", "DICT", "FLOATING", "INTEGER", "LIST", "MAPPING", "MISSHAPEN", "NO_NUMBER",
+    "NUMBER", "SEQUENCE", "TUPLE", "finite_number", "is_finite", "is_positive",
 ]  # fmt: skip
 
 Classes = tuple[type[Any], ...]
@@ -28,12 +28,17 @@ NUMBER: Classes = (int, float, np.number)
 SEQUENCE: Classes = (list, tuple)
 TUPLE: Classes = (tuple,)
 
+# What ``float`` and ``np.asarray(…, dtype=float)`` raise for what is no number, or too large for one.
+NO_NUMBER = (TypeError, ValueError, OverflowError)
+# What reading of data raises that have another shape than they should.
+MISSHAPEN = (*NO_NUMBER, AttributeError, LookupError, RecursionError)
+
 
 def finite_number(value: Any) -> float | None:
     """Whatever ``float`` takes as a finite number, else None."""
     try:
         number = float(value)
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         return None
     return number if math.isfinite(number) else None
 

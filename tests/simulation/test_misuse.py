@@ -282,6 +282,21 @@ def test_every_argument_of_every_call_is_checked_first(call, value, tmp_path, mo
             function(*arguments, **named)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: da.assemble(da.library.four_bar(), {"A": 10**400}),
+        lambda: da.assemble(da.library.four_bar(), initial_rates={"A": 10**400}),
+        lambda: da.workspace(da.library.pendulum(), "rod", {"pivot": (0, 10**400)}),
+        lambda: da.simulate(da.library.pendulum(), 0.01).resample([0.0, 10**400]),
+        lambda: da.inverse_dynamics(da.library.pendulum(), {"pivot": "t"}, 0.1, unknowns={"pivot": 10**400}),
+    ],
+)
+def test_integers_beyond_all_floats_are_no_numbers(call):
+    with pytest.raises(DalembertError):
+        call()
+
+
 def test_a_misspelled_argument_is_named():
     with pytest.raises(TypeError, match=r"unexpected keyword argument 'weight'; did you mean 'weights'"):
         da.assemble(da.library.four_bar(), weight={"A": 2.0})

@@ -92,6 +92,15 @@ def test_made_up_notes_are_refused_in_words(saved, tmp_path, change):
         da.load(file)
 
 
+def test_a_made_up_estimate_beyond_all_floats_is_refused_in_words(saved, tmp_path):
+    data = read_sealed(saved)[0]
+    notes = json.loads(data.attrs["certificate"])
+    notes["estimate"]["growth"] = 10**400
+    data.attrs["certificate"] = json.dumps(notes)
+    with pytest.raises(DalembertError, match=r"run\.nc is damaged"):
+        da.load(write_sealed(tmp_path / "run.nc", data))
+
+
 def test_made_up_arrays_are_refused_in_words(saved, tmp_path):
     data = read_sealed(saved)[0]
     named = data.assign_coords(coordinate=["other"] * data.sizes["coordinate"])

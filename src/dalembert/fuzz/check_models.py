@@ -241,7 +241,7 @@ def _power(at: _Instant) -> float:
 
     kinetic, potential = reference.energy(at.q, at.u, t=at.t, parameters=at.parameters)
     # Where something begins to touch beside this state, differences want a shorter way.
-    return next((found for shorter in (1, 4, 16) if (found := off(h / shorter)) <= DIFFERENCES), off(h))
+    return next((found for shorter in (1, 4, 16, 64) if (found := off(h / shorter)) <= DIFFERENCES), off(h))
 
 
 def _inverse(at: _Instant, rng: np.random.Generator) -> float:

@@ -12,7 +12,7 @@ from dalembert.arguments import public
 from dalembert.elements import Placement
 from dalembert.errors import ModelError, Problem
 from dalembert.spatial import Pose
-from dalembert.values import BOOLEAN, NUMBER
+from dalembert.values import BOOLEAN, NO_NUMBER, NUMBER
 from dalembert.view.meshes import read_mesh
 
 __all__ = ["enclosed", "mesh_body"]
@@ -46,7 +46,7 @@ def mesh_body(
         raise ModelError(Problem(f"mesh_body: {word} must be a positive number, got {given!r}", fix=f"{word}=1.0"))
     try:
         factors = np.broadcast_to(np.asarray(scale, dtype=float), (3,))
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         factors = np.zeros(3)
     if not np.all(np.isfinite(factors)) or not np.all(factors > 0):
         message = f"mesh_body: scale must be positive, one number or three, got {scale!r}"

@@ -17,7 +17,7 @@ from dalembert.elements.base import formula_of
 from dalembert.errors import ModelError, Problem
 from dalembert.expressions import TIME, number, parameter, reference
 from dalembert.model.model import Model
-from dalembert.values import SEQUENCE
+from dalembert.values import NO_NUMBER, SEQUENCE
 
 __all__ = ["cylinder", "dc_motor", "lag", "pid", "sampled"]
 
@@ -240,7 +240,7 @@ def sampled(model: Model, name: str, period: Any, values: Mapping[str, Any], *, 
             model.input(key)
     try:
         begin, length = float(first), number(step, model.parameter_values)
-    except (TypeError, ValueError, OverflowError) as error:
+    except NO_NUMBER as error:
         raise ModelError(
             Problem(f"sampled {name!r}: {error}", fix="a number for first, numbers or parameters for period")
         ) from None

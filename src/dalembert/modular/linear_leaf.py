@@ -11,6 +11,7 @@ import sympy as sp
 from dalembert.arguments import public
 from dalembert.errors import ModelError, Problem
 from dalembert.modular.subsystem import Subsystem
+from dalembert.values import NO_NUMBER
 
 __all__ = ["linear"]
 
@@ -57,7 +58,7 @@ def linear(
 def _numbers(name: str, what: str, given: Any, shape: tuple[int, ...]) -> list[Any]:
     try:
         found = np.asarray(given, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         found = np.full(shape, np.nan)
     if found.shape != shape or not np.isfinite(found).all():
         size = " × ".join(map(str, shape))

@@ -26,6 +26,7 @@ from dalembert.trajectory.recorded import AXES, Recorded
 from dalembert.trajectory.shares import Weights, shared_along
 from dalembert.trajectory.time_series import TimeSeries, labeled
 from dalembert.trajectory.whole import check_whole
+from dalembert.values import MISSHAPEN
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -502,7 +503,7 @@ def understood(path: str | Path) -> Generator[None]:
     """What cannot be understood in a file is reported in one message."""
     try:
         yield
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+    except MISSHAPEN as error:
         found = f"{type(error).__name__}: {error}"
         message = f"{path} is damaged, or was not written by dalembert ({found}).  Fix: simulate again"
         raise DalembertError(message) from None

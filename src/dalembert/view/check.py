@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.errors import ModelError, Problem
+from dalembert.values import NO_NUMBER
 from dalembert.view.scene import Plot, Scene, SceneBody, Shape
 
 __all__ = ["LARGEST", "SceneError", "check"]
@@ -65,7 +66,7 @@ class _Problems:
         """``value`` as finite floats of ``shape`` (-1: any length), or None after reporting why not."""
         try:
             array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
+        except NO_NUMBER:
             self.add(f"expected numbers, got {type(value).__name__}", path)
             return None
         fits = array.ndim == len(shape) and all(n in (-1, m) for n, m in zip(shape, array.shape, strict=True))

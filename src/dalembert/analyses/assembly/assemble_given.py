@@ -19,7 +19,7 @@ from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.joints import Joint
 from dalembert.model import Flat
 from dalembert.spatial import Pose, quaternion
-from dalembert.values import NUMBER, SEQUENCE, TUPLE
+from dalembert.values import NO_NUMBER, NUMBER, SEQUENCE, TUPLE
 
 __all__ = ["Desired", "joint_rows", "read_desired", "read_joint", "split_states", "undefined_rates"]
 
@@ -69,7 +69,7 @@ def read_joint(joint: Joint, name: str, value: Any, what: str, size: int) -> np.
     open_ones = isinstance(value, SEQUENCE) and any(one is None for one in value)
     try:
         array = np.atleast_1d(np.asarray(listed, dtype=float))
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise ModelError(Problem(f"{what} of joint {name!r}: expected numbers, got {value!r}", what)) from None
     loose = open_ones and (joint.nq == joint.nv or size == joint.nv)
     good = np.isfinite(array) | (np.isnan(array) if loose else False)
@@ -139,7 +139,7 @@ def _pose(name: str, value: Any, what: str) -> np.ndarray:
         value = [*quaternion.from_matrix(NUMPY, value.R), *value.p]
     try:
         array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         array = np.empty(0)
     if array.shape != (POSE,) or not np.all(np.isfinite(array)) or not np.any(array[:4]):
         raise ModelError(
@@ -214,7 +214,7 @@ def _quantity(one: Given, what: str) -> Quantity:
 def _number(one: Given, what: str) -> np.ndarray:
     try:
         number = np.array([float(one.value)])
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         number = np.array([np.nan])
     if not np.isfinite(number[0]):
         raise ModelError(Problem(f"{what} of {one.name}: expected a finite number, got {one.value!r}", what))

@@ -20,7 +20,7 @@ from dalembert.expressions import parse, reference
 from dalembert.expressions.symbols import references
 from dalembert.model import Flat, Mechanism, Model
 from dalembert.model.flatten import Scope
-from dalembert.values import MAPPING, SEQUENCE, TUPLE
+from dalembert.values import MAPPING, NO_NUMBER, SEQUENCE, TUPLE
 
 __all__ = [
     "Given", "Point", "Unknown", "add_turns", "given_motion", "output_name", "quantities_of", "targets_of",
@@ -255,7 +255,7 @@ def limits_of(name: str, bounds: Any) -> tuple[float, float] | None:
         if np.ndim(bounds) == 0:
             bounds = (-abs(float(bounds)), abs(float(bounds)))
         low, high = map(float, bounds)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         low, high = 1.0, 0.0
     if not low <= high:
         raise DalembertError(

@@ -14,6 +14,7 @@ import numpy as np
 from dalembert.analyses.linearization.spectrum import Spectrum, spectrum
 from dalembert.arguments import public_methods
 from dalembert.errors import DalembertError, index_of
+from dalembert.values import NO_NUMBER
 
 if TYPE_CHECKING:
     from dalembert.state import State
@@ -420,7 +421,7 @@ class LinearModel:
 def _frequencies(omega: Any) -> np.ndarray:
     try:
         found = np.asarray(omega, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         found = np.array(np.nan)
     if not np.isfinite(found).all():
         raise DalembertError(f"omega must be angular frequencies (rad/s), finite numbers, got {omega!r}")

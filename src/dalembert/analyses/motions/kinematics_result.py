@@ -24,7 +24,7 @@ from dalembert.spatial import Pose
 from dalembert.trajectory import Trajectory
 from dalembert.trajectory.recorded import AXES
 from dalembert.trajectory.time_series import csv_of, labeled
-from dalembert.values import SEQUENCE
+from dalembert.values import NO_NUMBER, SEQUENCE
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -449,7 +449,7 @@ class Kinematics:
 def _place(at: Sequence[Any]) -> np.ndarray:
     try:
         place = np.array([float(x) for x in at])
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         place = np.zeros(0)
     if place.shape != (3,) or not np.all(np.isfinite(place)):
         raise DalembertError(f"point: expected three numbers (x, y, z) as drawn (m), got {at!r}")

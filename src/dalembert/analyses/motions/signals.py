@@ -16,7 +16,7 @@ from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError
 from dalembert.expressions import TIME, evaluate, parse
 from dalembert.expressions.symbols import parameters_of, references
-from dalembert.values import ARRAY, NUMBER, SEQUENCE, TUPLE
+from dalembert.values import ARRAY, NO_NUMBER, NUMBER, SEQUENCE, TUPLE
 
 __all__ = ["Samples", "Signals", "signal_of"]
 
@@ -102,7 +102,7 @@ class Samples:
 def _floats(name: str, values: Any) -> np.ndarray:
     try:
         return np.asarray(values, dtype=float)
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         raise DalembertError(f"samples: {name} must be numbers, got {values!r}") from None
 
 

@@ -25,7 +25,7 @@ from dalembert.errors import DalembertError, check_known
 from dalembert.model import Model, model_of
 from dalembert.numerics.reflections import independent_rows
 from dalembert.planar import Planar
-from dalembert.values import SEQUENCE
+from dalembert.values import NO_NUMBER, SEQUENCE
 
 __all__ = ["Workspace", "workspace"]
 
@@ -139,7 +139,7 @@ def _range(dynamics: Dynamics, name: str, bounds: Sequence[float], samples: int)
         raise DalembertError(f"workspace: joint {name!r} has more than one coordinate")
     try:
         low, high = map(float, bounds)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         low, high = np.nan, np.nan
     if not low < high:
         raise DalembertError(f"workspace: range of {name!r} must be (least, largest), got {bounds!r}")

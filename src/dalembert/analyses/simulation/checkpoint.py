@@ -18,7 +18,7 @@ from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
 from dalembert.numerics.context import Context
 from dalembert.trajectory.whole import read_events, read_numbers, read_segments, read_text
-from dalembert.values import DICT, is_finite
+from dalembert.values import DICT, MISSHAPEN, is_finite
 
 if TYPE_CHECKING:
     from dalembert.analyses.simulation.drive import Driver
@@ -107,7 +107,7 @@ class Checkpoint:
             )
         try:
             self._bring(run, notes, data)
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except MISSHAPEN as error:
             found = f"{type(error).__name__}: {error}"
             raise DalembertError(
                 f"checkpoint {self.path} does not fit this run ({found}).  Fix: delete the file"

@@ -20,7 +20,7 @@ from dalembert.trajectory import Certificate, Check, Trajectory
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import record
 from dalembert.trajectory.recorded import Recorded
-from dalembert.values import is_positive
+from dalembert.values import NO_NUMBER, is_positive
 
 __all__ = ["resample"]
 
@@ -67,7 +67,7 @@ def _wanted(run: Trajectory, times: Iterable[float] | float | None, step: float 
         return np.minimum(first + step * np.arange(count + 1), last)
     try:
         wanted = np.atleast_1d(np.asarray(times, dtype=float))
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         raise DalembertError(f"times must be numbers, got {times!r}") from None
     if wanted.ndim != 1 or not len(wanted) or not np.all(np.isfinite(wanted)) or np.any(np.diff(wanted) <= 0):
         raise DalembertError("times must be finite numbers, each larger than the one before")

@@ -17,6 +17,7 @@ from dalembert.codegen import compile_function
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, ModelError, Problem
 from dalembert.state import State, state_of
+from dalembert.values import NO_NUMBER
 
 __all__ = ["Samples", "read_samples"]
 
@@ -122,7 +123,7 @@ class _Reader:
             return None
         try:
             array = np.asarray(value, dtype=float)
-        except (TypeError, ValueError, OverflowError):
+        except NO_NUMBER:
             self.problems.append(Problem(f"{what}: expected numbers, got {value!r}"))
             return None
         if size == 1 and array.shape[1:] != (1,):

@@ -24,6 +24,7 @@ from dalembert.trajectory import Certificate, Check, Estimate
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.recorded import Recorded
 from dalembert.trajectory.system_trajectory import SystemTrajectory
+from dalembert.values import NO_NUMBER
 
 __all__ = ["WAYS", "simulate_system"]
 
@@ -115,7 +116,7 @@ def _initial(options: Options) -> dict[str, float]:
 def _value(key: Any, value: Any) -> float:
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except NO_NUMBER:
         number = np.nan
     if not np.isfinite(number):
         raise DalembertError(f"the initial value of {str(key)!r} must be a finite number, got {value!r}")

@@ -11,7 +11,7 @@ import numpy as np
 
 from dalembert.arguments import Seed, entry_of, public_methods
 from dalembert.errors import DalembertError
-from dalembert.values import MAPPING, NUMBER, SEQUENCE
+from dalembert.values import MAPPING, NO_NUMBER, NUMBER, SEQUENCE
 
 __all__ = ["Design"]
 
@@ -117,7 +117,7 @@ def _numbers(name: str, values: Any) -> np.ndarray:
         )
     try:
         found = np.atleast_1d(np.asarray(values, dtype=float))
-    except (TypeError, ValueError, OverflowError):
+    except NO_NUMBER:
         raise DalembertError(f"{name!r}: expected numbers, got {values!r}") from None
     if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
         raise DalembertError(f"{name!r}: expected one or more finite numbers, got {values!r}")

@@ -11,6 +11,7 @@ import numpy as np
 from dalembert.atomic import make_folder, write_atomic
 from dalembert.errors import DalembertError
 from dalembert.netcdf import read_sealed, write_sealed
+from dalembert.values import MISSHAPEN
 
 __all__ = ["Block", "Store"]
 
@@ -74,7 +75,7 @@ class Store:
                 arrays[name] = arrays[name] + 1j * np.asarray(data[f"i_{name}"])
             names: dict[str, str] = json.loads(data.attrs["names"])
             block = Block({str(names[key]): array for key, array in arrays.items()}, failed)
-        except (AttributeError, DalembertError, KeyError, TypeError, ValueError):
+        except (DalembertError, *MISSHAPEN):
             return None
         fits = all(array.shape[:1] == (count,) and array.dtype.kind in "biufc" for array in arrays.values())
         return block if fits else None
