@@ -31,7 +31,7 @@ from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.model.model import contents
 from dalembert.numerics.alignment import alignment
 from dalembert.numerics.context import Context
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors
+from dalembert.numerics.linear import ranked_factors
 
 __all__ = ["Dynamics", "compile"]
 
@@ -437,7 +437,7 @@ class Dynamics:
         if q.ndim != 1:
             raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
         A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
-        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        rank, _, Q, _, _ = ranked_factors(A)
         normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
         return Alignment(normal, 1.0 - normal)
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
+from dalembert.integrators.ends import FAILED, GO_ON, NO_CONVERGENCE
+from dalembert.integrators.loop import land, wind
 from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.linear import lu_factor, lu_solve
 

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
+from dalembert.integrators.ends import FAILED, GO_ON, NO_CONVERGENCE
+from dalembert.integrators.loop import land, wind
 from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
 from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
 
