@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
@@ -36,6 +36,17 @@ __all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_certificate", "run_o
 
 # Names of sliders, or ranges by name.
 Ranges = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
+
+
+class LiveOptions(TypedDict, total=False):
+    """What one may change in a page that simulates, see ``Trajectory.live``."""
+
+    parameters: Ranges
+    initial: Ranges
+    initial_rates: Ranges
+    integrators: Sequence[str]
+    motions: Sequence[str]
+
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
@@ -369,27 +380,9 @@ class Trajectory(TimeSeries):
         return frame(html(scene(self)))
 
     @overload
-    def live(
-        self,
-        path: str | Path,
-        *,
-        parameters: Ranges = None,
-        initial: Ranges = None,
-        initial_rates: Ranges = None,
-        integrators: Sequence[str] = (),
-        motions: Sequence[str] = (),
-    ) -> Path: ...
+    def live(self, path: str | Path, **options: Unpack[LiveOptions]) -> Path: ...
     @overload
-    def live(
-        self,
-        path: None = None,
-        *,
-        parameters: Ranges = None,
-        initial: Ranges = None,
-        initial_rates: Ranges = None,
-        integrators: Sequence[str] = (),
-        motions: Sequence[str] = (),
-    ) -> Page: ...
+    def live(self, path: None = None, **options: Unpack[LiveOptions]) -> Page: ...
     def live(
         self,
         path: str | Path | None = None,

@@ -35,6 +35,12 @@ class Ways(TypedDict, total=False):
     time: float
 
 
+class OneWay(Ways, total=False):
+    """Options of an assembly that does not ask for all branches."""
+
+    branches: None
+
+
 @overload
 def assemble(
     model: Model | Planar | Dynamics,
@@ -49,18 +55,14 @@ def assemble(
     model: Model | Planar | Dynamics,
     initial: Sequence[Mapping[Any, Any]],
     initial_rates: Initial = None,
-    *,
-    branches: None = None,
-    **ways: Unpack[Ways],
+    **ways: Unpack[OneWay],
 ) -> States: ...
 @overload
 def assemble(
     model: Model | Planar | Dynamics | Subsystem,
     initial: Initial = None,
     initial_rates: Initial = None,
-    *,
-    branches: None = None,
-    **ways: Unpack[Ways],
+    **ways: Unpack[OneWay],
 ) -> Any: ...
 @public
 def assemble(
