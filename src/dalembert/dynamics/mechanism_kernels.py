@@ -41,7 +41,7 @@ class MechanismKernels(KernelSet):
         super().__init__(formulation, sizes, {**flat.parameters, **branches}, tail, owners)
         self.n_branches = len(branches)
         self.n_rough = sum(force.n_switches for force, _ in flat.forces.values()) if branches else 0
-        self.own_states = tuple(state.name for state in coordinates.own_states)
+        self.own_states = tuple(coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @made_once

@@ -126,7 +126,7 @@ def live_html(
     parts = ("engine.js", "motions.js", "live.js") if "motions" in live else ("engine.js", "live.js")
     scripts += [asset(_ROOM, name) for name in parts]
     verdict = (
-        '\n  <button type="button" class="verdict" title="What the run says of itself"><span class="verdict-text">'
+        '\n  <button type="button" class="strip verdict" title="What the run says of itself"><span class="verdict-text">'
         'computing …</span><span class="effort"></span></button>'
     )
     return compose(

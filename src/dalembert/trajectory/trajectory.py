@@ -169,8 +169,8 @@ class Trajectory(TimeSeries):
     def state(self, name: str) -> xr.DataArray:
         """One of the model's own states (``Model.state``)."""
         own = self.dynamics.coordinates.own_states
-        k = index_of("unknown state", name, [entry.name for entry in own], "the model has")
-        return self.data.q.isel(coordinate=own[k].q, drop=True)
+        check_known("unknown state", name, own, "the model has")
+        return self.data.q.isel(coordinate=own[str(name)], drop=True)
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs, or any formula of the motion, such as ``"x(slider) - length(coil)"``."""
