@@ -347,7 +347,7 @@ def _class(name: str, kind: Any) -> str:
 
 def _members(kind: Any) -> Iterator[tuple[str, Any]]:
     """Documented public methods and properties, in the order of the source."""
-    made = [base for base in kind.__bases__ if base.__name__ == "ElementMethods"]
+    made = [base for base in kind.__bases__ if base.__name__ in ("Described", "ElementMethods")]
     for key, member in (item for part in (kind, *made) for item in vars(part).items()):
         if key.startswith("_") or isinstance(member, (staticmethod, enum.Enum)):
             continue

@@ -32,6 +32,7 @@ from dalembert.model.model import contents
 from dalembert.numerics.alignment import alignment
 from dalembert.numerics.context import Context
 from dalembert.numerics.linear import ranked_factors
+from dalembert.passed_on import PassedOn
 
 __all__ = ["Dynamics", "compile"]
 
@@ -127,10 +128,7 @@ class Dynamics:
         made.recipe = recipe
         return made
 
-    @property
-    def reason(self) -> str:
-        """Why this formulation and these coordinates."""
-        return self.recipe.reason
+    reason = PassedOn[str]("recipe.reason", "Why this formulation and these coordinates.")
 
     def __reduce__(self) -> Any:
         # Machine code stays behind: the cache of objects gives it again.
@@ -182,20 +180,11 @@ class Dynamics:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
         return self.kernels.rolled(parameters)
 
-    @property
-    def measurable(self) -> list[str]:
-        """Joints whose coordinates follow from the bodies' poses."""
-        return self.kernels.measurable
-
-    @property
-    def is_large(self) -> bool:
-        """True if this model runs by rolled recursions."""
-        return self.kernels.is_large
-
-    @property
-    def held_ranks(self) -> dict[bytes, tuple[int, int]]:
-        """Rank of A and of its holonomic rows by parameters, where it is less than it looks (see ``Rows``)."""
-        return self.rows.held
+    measurable = PassedOn[list[str]]("kernels.measurable", "Joints whose coordinates follow from the bodies' poses.")
+    is_large = PassedOn[bool]("kernels.is_large", "True if this model runs by rolled recursions.")
+    held_ranks = PassedOn[dict[bytes, tuple[int, int]]](
+        "rows.held", "Rank of A and of its holonomic rows by parameters, where it is less than it looks (see ``Rows``)."
+    )
 
     # Calls
 

@@ -15,7 +15,7 @@ import numpy as np
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
-from dalembert.errors import DalembertError, check_known, index_of, unknown, warn
+from dalembert.errors import DalembertError, check_known, unknown, warn
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
