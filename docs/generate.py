@@ -386,7 +386,7 @@ def method_stubs() -> str:
               for group, made in groups.items()}  # fmt: skip
     for group, options in shared.items():
         lines += [f"class {group}(TypedDict, total=False):"]
-        lines += [f"    {option.name}: {option.annotation}" for option in options] + [""]
+        lines += [f"    {one.name}: {one.annotation}  # default: {_literal(one.default)}" for one in options] + [""]
     lines += ["class ElementMethods:"]
     for name, function in methods():
         signature = signatures[name]

@@ -27,18 +27,18 @@ from dalembert.model.data import Body
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]: ...
 
 class SolidOptions(TypedDict, total=False):
-    mass: Any
-    density: Any
-    color: Any
-    frame: Any
+    mass: Any  # default: None
+    density: Any  # default: None
+    color: Any  # default: None
+    frame: Any  # default: "world"
 
 class JointOptions(TypedDict, total=False):
-    frame: Any
-    frame_1: Any
-    frame_2: Any
-    reference: Any
-    armature: Any
-    cut: bool
+    frame: Any  # default: "world"
+    frame_1: Any  # default: None
+    frame_2: Any  # default: None
+    reference: Any  # default: None
+    armature: Any  # default: None
+    cut: bool  # default: False
 
 class ElementMethods:
     def rod(self, name: str, start: Any, end: Any, *, radius: Any = None, **more: Unpack[SolidOptions]) -> Body:
