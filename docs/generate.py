@@ -348,7 +348,8 @@ def _class(name: str, kind: Any) -> str:
 def _members(kind: Any) -> Iterator[tuple[str, Any]]:
     """Documented public methods and properties, in the order of the source."""
     made = [base for base in kind.__bases__ if base.__name__ in ("Described", "ElementMethods")]
-    for key, member in (item for part in (kind, *made) for item in vars(part).items()):
+    inherited = {key: member for base in made for key, member in vars(base).items() if key not in vars(kind)}
+    for key, member in (*vars(kind).items(), *inherited.items()):
         if key.startswith("_") or isinstance(member, (staticmethod, enum.Enum)):
             continue
         if inspect.isfunction(member) and member.__name__ != key:  # an earlier name of another one
