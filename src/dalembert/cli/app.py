@@ -112,6 +112,12 @@ def _duration(model: str, given: float | None) -> float:
     return library.duration(model) if given is None else given
 
 
+def _judge(trusted: bool) -> None:
+    """End with an exit code of its own where a result cannot be trusted."""
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
 @app.command()
 @run_options("formulation", "coordinates")
 def run(
@@ -133,8 +139,7 @@ def run(
     from dalembert.cli.run import run_model
 
     options |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
-    if not run_model(model, _duration(model, duration), options, out, html, files, strict, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(run_model(model, _duration(model, duration), options, out, html, files, strict, quiet))
 
 
 @app.command()
@@ -159,8 +164,7 @@ def live(
     from dalembert.cli.live_command import live_model
 
     sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
-    if not live_model(model, _duration(model, duration), options, sliders, (menu or [], motion or []), out, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(live_model(model, _duration(model, duration), options, sliders, (menu or [], motion or []), out, quiet))
 
 
 @app.command()
@@ -208,8 +212,7 @@ def compare(
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
-    if not compare_model(model, _duration(model, duration), options, csv, plot, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(compare_model(model, _duration(model, duration), options, csv, plot, quiet))
 
 
 @app.command()
@@ -254,8 +257,7 @@ def kinematics(
         "output_step": output_step, "initial": pairs("--initial", initial), "parameters": pairs("--set", set_),
     }  # fmt: skip
     seconds = _duration(model, duration)
-    if not kinematics_of_model(model, motion=motion or [], duration=seconds, options=options, files=write or []):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(kinematics_of_model(model, motion=motion or [], duration=seconds, options=options, files=write or []))
 
 
 @app.command()
@@ -319,8 +321,7 @@ def inverse(
         files=write or [],
         smoothing=smoothing,
     )  # fmt: skip
-    if not trusted:
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(trusted)
 
 
 @app.command()
@@ -424,8 +425,7 @@ def sweep(
 
     options |= {"outputs": output, "threads": threads, "store": store}
     design = over or [], how, samples, seed
-    if not sweep_model(model, _duration(model, duration), design, options, write or [], quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(sweep_model(model, _duration(model, duration), design, options, write or [], quiet))
 
 
 @app.command()

@@ -22,6 +22,7 @@ from dalembert.values import NUMBER, SEQUENCE
 
 __all__ = ["assemble"]
 
+Given = Model | Planar | Dynamics
 Initial = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None
 
 
@@ -43,7 +44,7 @@ class OneWay(Ways, total=False):
 
 @overload
 def assemble(
-    model: Model | Planar | Dynamics,
+    model: Given,
     initial: Initial = None,
     initial_rates: Initial = None,
     *,
@@ -52,17 +53,11 @@ def assemble(
 ) -> Branches: ...
 @overload
 def assemble(
-    model: Model | Planar | Dynamics,
-    initial: Sequence[Mapping[Any, Any]],
-    initial_rates: Initial = None,
-    **ways: Unpack[OneWay],
+    model: Given, initial: Sequence[Mapping[Any, Any]], initial_rates: Initial = None, **ways: Unpack[OneWay]
 ) -> States: ...
 @overload
 def assemble(
-    model: Model | Planar | Dynamics | Subsystem,
-    initial: Initial = None,
-    initial_rates: Initial = None,
-    **ways: Unpack[OneWay],
+    model: Given | Subsystem, initial: Initial = None, initial_rates: Initial = None, **ways: Unpack[OneWay]
 ) -> Any: ...
 @public
 def assemble(
