@@ -78,6 +78,8 @@ def _of_kernels(name: str) -> Any:
 class Dynamics:
     """Equations of motion as machine code: state layout, accelerations, multipliers, residuals, energies.
 
+    ``parameters`` of its calls are ``Values``: a dictionary of those that differ from the model's, by name, or None.
+
     Args:
         model: the mechanism.
         formulation, coordinates: see :func:`compile`, which is the usual way to make one.
