@@ -347,8 +347,9 @@ def _class(name: str, kind: Any) -> str:
 
 def _members(kind: Any) -> Iterator[tuple[str, Any]]:
     """Documented public methods and properties, in the order of the source."""
-    made = [base for base in kind.__bases__ if base.__name__ == "ElementMethods"]
-    for key, member in (item for part in (kind, *made) for item in vars(part).items()):
+    made = [base for base in kind.__bases__ if base.__name__ in ("Described", "ElementMethods")]
+    inherited = {key: member for base in made for key, member in vars(base).items() if key not in vars(kind)}
+    for key, member in (*vars(kind).items(), *inherited.items()):
         if key.startswith("_") or isinstance(member, (staticmethod, enum.Enum)):
             continue
         if inspect.isfunction(member) and member.__name__ != key:  # an earlier name of another one
@@ -373,23 +374,32 @@ def method_stubs() -> str:
         "# ruff: noqa: E501",
         "# fmt: off",
         "from collections.abc import Callable, Iterator",
-        "from typing import Any",
+        "from typing import Any, TypedDict, Unpack",
         "",
         *(f"from {module} import {', '.join(sorted(names))}" for module, names in sorted(by_module.items())),
         "",
         "def methods() -> Iterator[tuple[str, Callable[..., Any]]]: ...",
         "",
-        "class ElementMethods:",
     ]
+    signatures = {name: inspect.signature(function) for name, function in methods()}
+    groups = {"SolidOptions": "Body", "JointOptions": "JointData"}
+    shared = {group: _shared([s for s in signatures.values() if s.return_annotation == made])
+              for group, made in groups.items()}  # fmt: skip
+    for group, options in shared.items():
+        lines += [f"class {group}(TypedDict, total=False):"]
+        lines += [f"    {one.name}: {one.annotation}  # default: {_literal(one.default)}" for one in options] + [""]
+    lines += ["class ElementMethods:"]
     for name, function in methods():
-        signature = inspect.signature(function)
-        parameters = list(signature.parameters.values())
+        signature = signatures[name]
+        group = next((group for group, made in groups.items() if made == signature.return_annotation), "")
+        parameters = [one for one in signature.parameters.values() if one not in shared.get(group, [])]
         parts = ["self"]
         for before, parameter in pairwise(parameters):
             if parameter.kind is parameter.KEYWORD_ONLY and before.kind is not parameter.KEYWORD_ONLY:
                 parts.append("*")
             default = "" if parameter.default is parameter.empty else f" = {_literal(parameter.default)}"
             parts.append(f"{parameter.name}: {parameter.annotation}{default}")
+        parts += [f"**more: Unpack[{group}]"] if group else []
         text = " ".join((inspect.getdoc(function) or "").split("\n\n")[0].split())
         # Lines are broken between arguments, never within one.
         whole = ", ".join(part.replace(" ", "\0") for part in parts)
@@ -397,6 +407,13 @@ def method_stubs() -> str:
         lines += [line.replace("\0", " ") for line in wrap(head, 116, subsequent_indent=" " * 8)]
         lines += [f'        """{text}"""', ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _shared(signatures: list[inspect.Signature]) -> list[inspect.Parameter]:
+    """Keyword arguments that all of some calls take."""
+    first, *others = signatures
+    return [one for one in first.parameters.values()
+            if one.kind is one.KEYWORD_ONLY and all(one in other.parameters.values() for other in others)]  # fmt: skip
 
 
 def _literal(value: Any) -> str:

@@ -8,23 +8,11 @@ import inspect
 import os
 import re
 import reprlib
+import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    NamedTuple,
-    ParamSpec,
-    SupportsFloat,
-    TypeVar,
-    Union,
-    Unpack,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, SupportsFloat, TypeVar
 
 from dalembert.errors import DalembertError, MissingError, did_you_mean
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
@@ -135,13 +123,14 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any]
     tells what models and options are."""
     spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
     later = {name: Any for name in spoken - set(call.__globals__) if not hasattr(builtins, name)}
-    kinds = get_type_hints(call, localns=later | LATER, include_extras=True)
+    kinds = typing.get_type_hints(call, localns=later | LATER, include_extras=True)
     kinds |= {name: Any for name in ("model", "options") if name in kinds}
     kinds.pop("return", None)
     for p in inspect.signature(call).parameters.values():
         if p.kind == p.VAR_KEYWORD:
             kind = kinds.pop(p.name)
-            kinds |= get_type_hints(get_args(kind)[0]) if get_origin(kind) is Unpack else {ANYTHING: kind}
+            named = typing.get_origin(kind) is typing.Unpack
+            kinds |= typing.get_type_hints(typing.get_args(kind)[0]) if named else {ANYTHING: kind}
         elif p.name not in OWN:
             kinds.setdefault(p.name, Any)
     return kinds, {name: _plain(kind) for name, kind in kinds.items()} | dict.fromkeys(OWN)
@@ -150,7 +139,7 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any]
 def _plain(kind: Any) -> set[Any] | None:
     """Classes all of whose objects fit a kind; None if whatever there is fits."""
     origin, inner = _parts(kind)
-    if origin in (Union, UnionType):
+    if origin in (typing.Union, UnionType):
         parts = [_plain(one) for one in _meant(inner)]
         return None if None in parts else {one for part in parts for one in part or ()}
     if origin is Any or not (isinstance(origin, type) or origin in (Literal, *FUNCTIONS, Annotated)):
@@ -202,7 +191,7 @@ def _check(call: Callable[..., Any], given: Any, name: str, value: Any) -> None:
 def _fits(value: Any, kind: Any) -> bool:
     """Whether a value may be of a kind."""
     origin, inner = _parts(kind)
-    if origin in (Union, UnionType):
+    if origin in (typing.Union, UnionType):
         return any(_fits(value, one) for one in _meant(inner))
     if origin is Annotated:
         return _fits(value, inner[0]) and all(value in bounds for bounds in inner[1:])
@@ -280,7 +269,7 @@ def _shown(value: Any) -> str:
 def _words(kind: Any) -> list[str]:
     """A kind in words, one for each of a union."""
     origin, inner = _parts(kind)
-    if origin in (Union, UnionType):
+    if origin in (typing.Union, UnionType):
         hidden = {NoneType, *([str] if any(_parts(one)[0] in (*PATHS, SupportsFloat) for one in inner) else [])}
         words = [
             word
@@ -311,4 +300,4 @@ def _words(kind: Any) -> list[str]:
 
 def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
     """A kind without its brackets, and what is in them: ``Mapping``, and ``str`` and ``float``."""
-    return get_origin(kind) or kind, get_args(kind)
+    return typing.get_origin(kind) or kind, typing.get_args(kind)

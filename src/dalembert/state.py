@@ -85,16 +85,16 @@ class State:
             return self.q.copy(), self.u.copy()
         placed = coordinates.place(NUMPY, {**coordinates.flat.parameters, **self.parameters})
         q, u = placed.state(self.body, joint or self.joint)
-        for state, own in zip(coordinates.own_states, self.coordinates.own_states, strict=True):
-            q[state.q] = self.q[own.q]
+        for name, place in coordinates.own_states.items():
+            q[place] = self.q[self.coordinates.own_states[name]]
         return q, u
 
     def value(self, state: str) -> float:
         """The value of one of the model's own states."""
-        for entry in self.coordinates.own_states:
-            if entry.name == state:
-                return float(self.q[entry.q])
-        known = ", ".join(entry.name for entry in self.coordinates.own_states) or "none"
+        own = self.coordinates.own_states
+        if state in own:
+            return float(self.q[own[state]])
+        known = ", ".join(own) or "none"
         raise DalembertError(f"unknown state {state!r}; the model has {known}")
 
 

@@ -30,6 +30,7 @@ LAYERS = (
     ("notebook",),
     ("netcdf",),
     ("values",),
+    ("passed_on",),
     ("arguments",),
     ("native",),
     ("codegen",),

@@ -201,9 +201,9 @@ def test_pickle_and_copy(kernel):
 def test_inspection(kernel):
     assert repr(kernel).startswith("<Kernel f(q[3], A[2, 3]) -> y[2], B[2, 3], s[1], ")
     assert "define void @kernel(" in kernel.ir
-    assert f"<{kernel.width} x double>" in kernel.batch_ir
-    assert "kernel:" in kernel.assembly.replace("_kernel:", "kernel:")
-    assert "kernel_batch" in kernel.batch_assembly
+    assert f"<{kernel.width} x double>" in kernel.build(batch=True).ir()
+    assert "kernel:" in kernel.build(batch=False).assembly().replace("_kernel:", "kernel:")
+    assert "kernel_batch" in kernel.build(batch=True).assembly()
     assert 10 <= kernel.instructions <= 30
 
 

@@ -253,7 +253,7 @@ def test_vectors_of_other_machines_agree(monkeypatch, width):
     both = [f(x) for f in (ca.sin, ca.cos, ca.exp, ca.floor, ca.sign)]
     y = ca.vertcat(*both, ca.fmin(x, x[0]), ca.if_else(x > 0, x, -x), ca.atan2(x, 1))
     kernel = compile_function("f", {"x": x}, {"y": y}, cache=False)
-    assert f"<{width} x double>" in kernel.batch_ir
+    assert f"<{width} x double>" in kernel.build(batch=True).ir()
     states = np.random.default_rng(0).normal(scale=9, size=(21, N_IN))
     states[3, 1], states[5, 2] = 1e7, np.nan
     # In vectors, products and sums of sine and cosine may be contracted: the last bit may differ.

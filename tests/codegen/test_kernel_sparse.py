@@ -56,7 +56,7 @@ def test_many_stores_are_cut_into_pieces_and_agree():
     x = ca.SX.sym("x", n)
     matrix = ca.diag(ca.sin(x)) + ca.SX(np.eye(n, k=1)) * x[0] + ca.SX(np.eye(n, k=-1))
     kernel = compile_function("stores", {"x": x}, {"M": matrix})
-    assert len(kernel._build(False).plan().pieces) > 1
+    assert len(kernel.build(batch=False).plan().pieces) > 1
     row = np.random.default_rng(2).normal(size=n)
     expected = np.diag(np.sin(row)) + np.eye(n, k=1) * row[0] + np.eye(n, k=-1)
     np.testing.assert_allclose(kernel(row), expected, atol=1e-15)

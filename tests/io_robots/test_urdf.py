@@ -184,18 +184,18 @@ def test_transmissions_give_the_reflected_inertia_of_the_rotor():
 
 
 @pytest.mark.parametrize(
-    ("kind", "ours", "more"),
+    ("kind", "ours", "forces", "more"),
     [
-        ("ball", "spherical", ""),
-        ("universal", "universal", '<dynamics damping="0.1"/>'),
-        ("planar", "planar", '<dynamics damping="0.1 0.2 0.3"/>'),
-        ("screw", "screw", '<axis xyz="0 0 1"/><drake:screw_thread_pitch value="0.05"/>'),
+        ("ball", "spherical", 0, ""),
+        ("universal", "universal", 2, '<dynamics damping="0.1"/>'),
+        ("planar", "planar", 3, '<dynamics damping="0.1 0.2 0.3"/>'),
+        ("screw", "screw", 0, '<axis xyz="0 0 1"/><drake:screw_thread_pitch value="0.05"/>'),
     ],
 )
-def test_joints_of_drake(kind, ours, more):
+def test_joints_of_drake(kind, ours, forces, more):
     model = read(robot(link("a"), link("b"), joint("j", kind, "a", "b", more, "drake:joint")))
     assert model.joints[0].kind == ours
-    assert len(model.forces) == {"universal": 2, "planar": 3}.get(kind, 0)
+    assert len(model.forces) == forces
     if kind == "screw":
         np.testing.assert_allclose(pose_at(model, "b", j=2 * np.pi)[1], [0, 0, 0.05], atol=SAME)
 

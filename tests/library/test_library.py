@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,98 +14,63 @@ import dalembert as da
 from dalembert.io import dumps, loads
 
 NAMES = da.library.names()
-# Degrees of freedom with all drives at work.
-FREEDOM = {
-    "pendulum": 1,
-    "double-pendulum": 2,
-    "n-pendulum": 5,
-    "cart-pendulum": 2,
-    "four-bar": 1,
-    "crank-rocker": 0,
-    "slider-crank": 1,
-    "slider-crank-3d": 1,
-    "spinning-top": 3,
-    "rolling-disc": 3,
-    "rolling-sphere": 3,
-    "knife-edge": 2,
-    "snakeboard": 4,
-    "bicycle": 3,
-    "stewart-platform": 0,
-    "delta-robot": 0,
-    "satellite": 4,
-    "andrews": 1,
-    "parallelogram": 1,
-    "desk-lamp": 2,
-    "bouncing-ball": 3,
-    "cam-follower": 1,
-    "stick-slip": 1,
-    "rocking-block": 3,
-    "woodpecker": 3,
-    "clutch": 2,
-    "geneva-drive": 0,
-    "belt-drive": 1,
-    "hopping-leg": 2,
-    "wheelset": 2,
-    "n-four-bar": 1,
-    "sarrus": 1,
-    "bennett": 1,
-    "bricard": 1,
-    "five-bar": 2,
-    "quarter-car": 2,
+
+
+class Facts(NamedTuple):
+    """What is known of a mechanism.
+
+    Attributes:
+        freedom: degrees of freedom with all drives at work.
+        changes: parameters with another value; loops must close with it too.
+        driven: by a motion, a force or a torque, or damped.
+        mobility: degrees of freedom with the drives taken out, if there are any.
+    """
+
+    freedom: int
+    changes: dict[str, float]
+    driven: bool = False
+    mobility: int | None = None
+
+
+FACTS = {
+    "pendulum": Facts(1, {"length": 1.3}),
+    "double-pendulum": Facts(2, {"upper_length": 1.2, "lower_mass": 2.0}),
+    "n-pendulum": Facts(5, {"length": 3.0}),
+    "cart-pendulum": Facts(2, {"cart_mass": 1.0, "length": 0.7}),
+    "four-bar": Facts(1, {"crank": 0.3, "rocker": 0.9}),
+    "crank-rocker": Facts(0, {"coupler": 0.8, "speed": 5.0}, driven=True, mobility=1),
+    "slider-crank": Facts(1, {"crank": 0.08, "rod": 0.35}),
+    "slider-crank-3d": Facts(1, {"rod": 0.33, "height": 0.1}),
+    "spinning-top": Facts(3, {"height": 0.12, "spin": 180.0, "tilt": 0.3}),
+    "rolling-disc": Facts(3, {"radius": 0.25, "spin": 7.0}),
+    "rolling-sphere": Facts(3, {"bead": 0.3, "spin": 5.0, "slope": 0.1}),
+    "knife-edge": Facts(2, {"offset": 0.2, "slope": 0.2, "turn": 1.0}),
+    "snakeboard": Facts(4, {"length": 0.7, "amplitude": 0.6}, driven=True),
+    "bicycle": Facts(3, {"speed": 5.0, "rF": 0.33, "c": 0.07}),
+    "stewart-platform": Facts(0, {"height": 1.1, "base_radius": 0.9}, driven=True, mobility=6),
+    "delta-robot": Facts(0, {"travel": 0.07, "rate": 5.0}, driven=True, mobility=3),
+    "satellite": Facts(4, {"length": 0.4, "boom": 0.2}),
+    "andrews": Facts(1, {"torque": 0.05}, driven=True),
+    "parallelogram": Facts(1, {"length": 1.3, "distance": 0.5}),
+    "desk-lamp": Facts(2, {"lower": 0.35, "head_mass": 0.6}, driven=True),
+    "bouncing-ball": Facts(3, {"height": 0.8, "restitution": 0.5}, driven=True),
+    "cam-follower": Facts(1, {"speed": 15.0, "mass": 0.3}, driven=True, mobility=2),
+    "stick-slip": Facts(1, {"speed": 0.2, "stiffness": 20.0}, driven=True, mobility=2),
+    "rocking-block": Facts(3, {"tilt": 0.15, "friction": 0.9}, driven=True),
+    "woodpecker": Facts(3, {"stiffness": 0.006, "swing": -6.0}, driven=True),
+    "clutch": Facts(2, {"friction": 0.4, "torque": 60.0}, driven=True),
+    "geneva-drive": Facts(0, {"speed": 5.0, "inertia": 2e-4}, driven=True),
+    "belt-drive": Facts(1, {"load_radius": 0.2, "torque": 0.3}, driven=True),
+    "hopping-leg": Facts(2, {"stiffness": 5000.0, "thrust": 0.02}, driven=True),
+    "wheelset": Facts(2, {"speed": 15.0, "conicity": 0.15}, driven=True),
+    "n-four-bar": Facts(1, {"length": 0.8, "mass": 2.0}),
+    "sarrus": Facts(1, {"width": 0.5, "stiffness": 400.0}),
+    "bennett": Facts(1, {"height": 0.4, "density": 3.0}),
+    "bricard": Facts(1, {"length": 0.8}),
+    "five-bar": Facts(2, {"swing": 0.3, "gain": 50.0}, driven=True),
+    "quarter-car": Facts(2, {"body_mass": 250.0, "speed": 12.0}, driven=True),
 }
-# The same with the drives taken out.
-MOBILITY = {
-    "crank-rocker": 1,
-    "stewart-platform": 6,
-    "delta-robot": 3,
-    "cam-follower": 2,
-    "stick-slip": 2,
-}
-# By a motion, a force or a torque, or damped.
-DRIVEN = {
-    *MOBILITY, "andrews", "snakeboard", "desk-lamp", "bouncing-ball", "five-bar", "quarter-car", "rocking-block",
-    "woodpecker", "clutch", "geneva-drive", "belt-drive", "hopping-leg", "wheelset",
-}  # fmt: skip
-CONSERVATIVE = [name for name in NAMES if name not in DRIVEN]
-# A parameter to change for each mechanism; loops must close with the new value too.
-CHANGES = {
-    "pendulum": {"length": 1.3},
-    "double-pendulum": {"upper_length": 1.2, "lower_mass": 2.0},
-    "n-pendulum": {"length": 3.0},
-    "cart-pendulum": {"cart_mass": 1.0, "length": 0.7},
-    "four-bar": {"crank": 0.3, "rocker": 0.9},
-    "crank-rocker": {"coupler": 0.8, "speed": 5.0},
-    "slider-crank": {"crank": 0.08, "rod": 0.35},
-    "slider-crank-3d": {"rod": 0.33, "height": 0.1},
-    "spinning-top": {"height": 0.12, "spin": 180.0, "tilt": 0.3},
-    "rolling-disc": {"radius": 0.25, "spin": 7.0},
-    "rolling-sphere": {"bead": 0.3, "spin": 5.0, "slope": 0.1},
-    "knife-edge": {"offset": 0.2, "slope": 0.2, "turn": 1.0},
-    "snakeboard": {"length": 0.7, "amplitude": 0.6},
-    "bicycle": {"speed": 5.0, "rF": 0.33, "c": 0.07},
-    "stewart-platform": {"height": 1.1, "base_radius": 0.9},
-    "delta-robot": {"travel": 0.07, "rate": 5.0},
-    "satellite": {"length": 0.4, "boom": 0.2},
-    "andrews": {"torque": 0.05},
-    "parallelogram": {"length": 1.3, "distance": 0.5},
-    "desk-lamp": {"lower": 0.35, "head_mass": 0.6},
-    "bouncing-ball": {"height": 0.8, "restitution": 0.5},
-    "cam-follower": {"speed": 15.0, "mass": 0.3},
-    "stick-slip": {"speed": 0.2, "stiffness": 20.0},
-    "rocking-block": {"tilt": 0.15, "friction": 0.9},
-    "woodpecker": {"stiffness": 0.006, "swing": -6.0},
-    "clutch": {"friction": 0.4, "torque": 60.0},
-    "geneva-drive": {"speed": 5.0, "inertia": 2e-4},
-    "belt-drive": {"load_radius": 0.2, "torque": 0.3},
-    "hopping-leg": {"stiffness": 5000.0, "thrust": 0.02},
-    "wheelset": {"speed": 15.0, "conicity": 0.15},
-    "n-four-bar": {"length": 0.8, "mass": 2.0},
-    "sarrus": {"width": 0.5, "stiffness": 400.0},
-    "bennett": {"height": 0.4, "density": 3.0},
-    "bricard": {"length": 0.8},
-    "five-bar": {"swing": 0.3, "gain": 50.0},
-    "quarter-car": {"body_mass": 250.0, "speed": 12.0},
-}
+CONSERVATIVE = [name for name in NAMES if not FACTS[name].driven]
 SLOW = {"stewart-platform", "delta-robot"}  # many constraints in absolute coordinates take a minute to compile
 AGREEMENT = 1e-7  # m: far above the tolerance of the runs, far below anything visible
 
@@ -116,8 +82,8 @@ def _slow_marked(names: list[str]) -> list:
 # The registry
 
 
-def test_tables_of_these_tests_are_complete():
-    assert set(FREEDOM) == set(NAMES) == set(CHANGES)
+def test_facts_are_complete():
+    assert set(FACTS) == set(NAMES)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -191,10 +157,10 @@ def test_round_trip_keeps_what_is_drawn_on_the_ground(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_freedom(name):
     model = da.library.build(name)
-    assert da.inspect(model).freedom == FREEDOM[name]
-    if name in MOBILITY:
+    assert da.inspect(model).freedom == FACTS[name].freedom
+    if FACTS[name].mobility is not None:
         model.constraints.clear()
-        assert da.inspect(model).freedom == MOBILITY[name]
+        assert da.inspect(model).freedom == FACTS[name].mobility
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -250,7 +216,7 @@ def test_energy_is_conserved(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters_are_symbolic(name):
     """A changed parameter gives the same motion as a model that was built with it."""
-    changes = CHANGES[name]
+    changes = FACTS[name].changes
     swept = da.simulate(da.library.build(name), 0.2, parameters=changes, output_step=0.02, rtol=1e-10, atol=1e-12)
     built = da.simulate(da.library.build(name, **changes), 0.2, output_step=0.02, rtol=1e-10, atol=1e-12)
     usual = _places(run_of(name))

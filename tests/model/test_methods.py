@@ -27,14 +27,17 @@ def test_every_kind_has_its_method():
 
 def test_the_stub_is_not_stale():
     """Every method is in the stub with its arguments, their order, kinds and defaults, and its result; and no other."""
-    (body,) = [node.body for node in ast.parse(STUB.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
-    written = {node.name: node for node in body if isinstance(node, ast.FunctionDef)}
+    classes = [node for node in ast.parse(STUB.read_text(encoding="utf-8")).body if isinstance(node, ast.ClassDef)]
+    groups = {f"Unpack[{one.name}]": {ast.unparse(field.target) for field in one.body} for one in classes[:-1]}
+    written = {node.name: node for node in classes[-1].body if isinstance(node, ast.FunctionDef)}
     made = dict(module.methods())
     assert list(written) == list(made), "run: python docs/generate.py"
     for name, function in made.items():
         node, signature = written[name], inspect.signature(function)
         positional = [p for p in signature.parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
-        keywords = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY]
+        shared = groups[ast.unparse(node.args.kwarg.annotation)] if node.args.kwarg else set()
+        assert shared <= set(signature.parameters), name
+        keywords = [p for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY and p.name not in shared]
         assert [arg.arg for arg in node.args.args] == [p.name for p in positional], name
         assert [arg.arg for arg in node.args.kwonlyargs] == [p.name for p in keywords], name
         defaults = [None if value is None else ast.literal_eval(value) for value in node.args.kw_defaults]

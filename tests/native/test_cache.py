@@ -195,28 +195,28 @@ def test_a_result_whose_module_cannot_be_imported(tmp_path, monkeypatch):
         assert isinstance(module.pair(1.5), module.Pair) and module.pair(1.5) == (1.5, 3.0)
 
 
-EDITS = {
-    "the function": ("return long(x) + 1.0", "return long(x) + 2.0"),
-    "a function that it calls": ("s = 0.0", "s = 3.0"),
-    "a function further down": ("return x * SCALE", "return x * SCALE * 3.0"),
-    "a constant": ("SCALE = 2.0", "SCALE = 4.0"),
-    "an array in a tuple": ("np.arange(3.0)", "np.arange(3.0) * 5.0"),
-    "a default": ("np.array([1.0, 0.5])", "np.array([1.0 + 1e-12, 0.5])"),
-    "which function of a factory": ("scaling(2.0), scaling(3.0)", "scaling(3.0), scaling(2.0)"),
-    "where a function comes from": ("from math import floor", "from numpy import floor"),
-    "which module a name means": ("tools = math", "tools = np"),
-}
+EDITS = [
+    pytest.param("return long(x) + 1.0", "return long(x) + 2.0", id="the function"),
+    pytest.param("s = 0.0", "s = 3.0", id="a function that it calls"),
+    pytest.param("return x * SCALE", "return x * SCALE * 3.0", id="a function further down"),
+    pytest.param("SCALE = 2.0", "SCALE = 4.0", id="a constant"),
+    pytest.param("np.arange(3.0)", "np.arange(3.0) * 5.0", id="an array in a tuple"),
+    pytest.param("np.array([1.0, 0.5])", "np.array([1.0 + 1e-12, 0.5])", id="a default"),
+    pytest.param("scaling(2.0), scaling(3.0)", "scaling(3.0), scaling(2.0)", id="which function of a factory"),
+    pytest.param("from math import floor", "from numpy import floor", id="where a function comes from"),
+    pytest.param("tools = math", "tools = np", id="which module a name means"),
+]
 
 
-@pytest.mark.parametrize("what", EDITS)
-def test_an_edit_rebuilds(project, what):
+@pytest.mark.parametrize(("old", "new"), EDITS)
+def test_an_edit_rebuilds(project, old, new):
     before, _ = project.run()
-    project.text = project.text.replace(*EDITS[what])
+    project.text = project.text.replace(old, new)
     after, compiled = project.run()
     assert after[0] != before[0] and compiled >= 1
     assert project.run() == [after, 0]
     # What it was before is still there.
-    project.text = project.text.replace(*reversed(EDITS[what]))
+    project.text = project.text.replace(new, old)
     assert project.run() == [before, 0]
 
 

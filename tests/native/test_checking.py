@@ -231,44 +231,37 @@ def kernel():
     return compile_function("k", {"x": x}, {"y": x[0]})
 
 
-FAULTS = [
-    (element, (X, 3), "index outside the array"),
-    (element, (X, -1), "index outside the array"),
-    (element, (np.zeros(0), 0), "index outside the array"),
-    (element_written, (X, 10**12), "index outside the array"),
-    (element_changed, (X, 3), "index outside the array"),
-    (entry_, (A, 3), "index outside the array"),
-    (row, (A, 2), "index outside the array"),
-    (row, (A, -(10**12)), "index outside the array"),
-    (column, (A, 3), "index outside the array"),
-    (slice_beyond, (X, 4), "a slice that reaches beyond the array"),
-    (slice_negative, (X, -(10**12)), "a slice from or to a negative number"),
-    (different_lengths, (X, 2), "arrays of different length"),
-    (filled_wrong, (X, 2), "arrays of different length"),
-    (filled_wrong, (X, 4), "arrays of different length"),
-    (changed_wrong, (X, 4), "arrays of different length"),
-    (wrong_product, (A, 2), "a product of arrays whose lengths do not fit"),
-    (wrong_product, (A, 4), "a product of arrays whose lengths do not fit"),
-    (wrong_matrix_product, (A, 2), "a product of arrays whose lengths do not fit"),
-    (picked, (X, K), "index outside the array"),
-    (placed, (X, K), "index outside the array"),
-    (placed_wrong_length, (X, 3), "arrays of different length"),
-    (reshaped, (X, 2), "reshape to another size"),
-    (negative_length, (X, -1), "negative length of an array"),
-    (divided, (X, 0), "division by zero"),
-    (remainder, (X, 0), "division by zero"),
-    (too_large, (X, 1), "this number is too large for an integer"),
-    (largest, (X, 0), "the largest of no numbers"),
-    (of_tuple, (X, 2), "index outside the array"),
-    (no_value, (X, 0), "'y' has no value on this way"),
-    (no_turn, (X, 0), "'last' has no value on this way"),
-    (too_few, (Whole(n=2), np.zeros(5)), "too few numbers for Two"),
-    (too_few_for_the_rest, (Whole(n=4), X), "too few numbers for Rest"),
-    (missing_record, (Whole(), X), "'part' is None"),
-    (missing_function, (Whole(), X), "this function is not there (None)"),
-    (missing_kernel, (Whole(), X), "this kernel is not there (None)"),
-    (wrong_inputs, (Whole(kernel=kernel()), X), "a kernel is given a wrong number of inputs"),
-]  # fmt: skip
+# Calls that end with each of these words.
+FAULTS = {
+    "index outside the array": [
+        (element, X, 3), (element, X, -1), (element, np.zeros(0), 0), (element_written, X, 10**12),
+        (element_changed, X, 3), (entry_, A, 3), (row, A, 2), (row, A, -(10**12)), (column, A, 3), (picked, X, K),
+        (placed, X, K), (of_tuple, X, 2),
+    ],
+    "a slice that reaches beyond the array": [(slice_beyond, X, 4)],
+    "a slice from or to a negative number": [(slice_negative, X, -(10**12))],
+    "arrays of different length": [
+        (different_lengths, X, 2), (filled_wrong, X, 2), (filled_wrong, X, 4), (changed_wrong, X, 4),
+        (placed_wrong_length, X, 3),
+    ],
+    "a product of arrays whose lengths do not fit": [
+        (wrong_product, A, 2), (wrong_product, A, 4), (wrong_matrix_product, A, 2),
+    ],
+    "reshape to another size": [(reshaped, X, 2)],
+    "negative length of an array": [(negative_length, X, -1)],
+    "division by zero": [(divided, X, 0), (remainder, X, 0)],
+    "this number is too large for an integer": [(too_large, X, 1)],
+    "the largest of no numbers": [(largest, X, 0)],
+    "'y' has no value on this way": [(no_value, X, 0)],
+    "'last' has no value on this way": [(no_turn, X, 0)],
+    "too few numbers for Two": [(too_few, Whole(n=2), np.zeros(5))],
+    "too few numbers for Rest": [(too_few_for_the_rest, Whole(n=4), X)],
+    "'part' is None": [(missing_record, Whole(), X)],
+    "this function is not there (None)": [(missing_function, Whole(), X)],
+    "this kernel is not there (None)": [(missing_kernel, Whole(), X)],
+    "a kernel is given a wrong number of inputs": [(wrong_inputs, Whole(kernel=kernel()), X)],
+}  # fmt: skip
+CALLS = [(what, *call) for what, calls in FAULTS.items() for call in calls]
 
 
 def line_of(function):
@@ -276,10 +269,10 @@ def line_of(function):
     return first + next(k for k, text in enumerate(source) if "fault" in text and "def" not in text)
 
 
-@pytest.mark.parametrize(("function", "args", "what"), FAULTS, ids=lambda item: getattr(item, "__name__", None))
-def test_faults(function, args, what):
+@pytest.mark.parametrize(("what", "function", "first", "second"), CALLS, ids=lambda item: getattr(item, "__name__", ""))
+def test_faults(what, function, first, second):
     with checking(), pytest.raises(CompileError) as caught:
-        function(*args)
+        function(first, second)
     message = str(caught.value)
     assert message.startswith(f"{__file__}:{line_of(function)}: native function '{function.__name__}': `"), message
     assert message.endswith(what), message

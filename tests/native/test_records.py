@@ -9,66 +9,50 @@ import pytest
 
 from dalembert.codegen import compile_function
 from dalembert.errors import CompileError
-from dalembert.native import (
-    ComplexMatrix,
-    Flag,
-    Flags,
-    Function,
-    Int,
-    Integers,
-    Kernel,
-    Matrix,
-    Outputs,
-    Real,
-    Record,
-    Ref,
-    Vector,
-    native,
-    plain,
-)
+from dalembert.native import native, plain, records
 
 
-class Part(Record):
-    weight = Real()
-    count = Int()
+class Part(records.Record):
+    weight = records.Real()
+    count = records.Int()
 
 
-class Sizes(Record):
-    n, m = 2 * Int()
+class Sizes(records.Record):
+    n, m = 2 * records.Int()
 
 
-class Everything(Record):
-    n, rows = 2 * Int()
-    scale = Real()
-    ready = Flag()
-    sizes = Ref(Sizes)
-    v = Vector("n")
-    M = Matrix("rows", "n")
-    C = ComplexMatrix("rows", "n")
-    k = Integers("2*n - 1")
-    on = Flags("n + rows//2")
-    long = Vector("sizes.n * sizes.m")
-    fixed = Vector(3)
-    part = Ref(Part)
+class Everything(records.Record):
+    n, rows = 2 * records.Int()
+    scale = records.Real()
+    ready = records.Flag()
+    sizes = records.Ref(Sizes)
+    v = records.Vector("n")
+    M = records.Matrix("rows", "n")
+    C = records.ComplexMatrix("rows", "n")
+    k = records.Integers("2*n - 1")
+    on = records.Flags("n + rows//2")
+    long = records.Vector("sizes.n * sizes.m")
+    fixed = records.Vector(3)
+    part = records.Ref(Part)
 
 
-class Pieces(Outputs):
-    a = Vector("n")
-    s = Real()
-    M = Matrix("rows", "n")
-    rest = Vector("*")
+class Pieces(records.Outputs):
+    a = records.Vector("n")
+    s = records.Real()
+    M = records.Matrix("rows", "n")
+    rest = records.Vector("*")
 
 
-class Machine(Record):
-    n = Int()
-    state = Vector("n")
-    gain = Real()
-    rate = Function(float, Vector, Vector)
-    watch = Function(float, result=float)
-    tell = Function(Vector, result=None)
-    good = Function(int, result=bool)
-    solve = Function(Pieces, Matrix, Integers)
-    kernel = Kernel()
+class Machine(records.Record):
+    n = records.Int()
+    state = records.Vector("n")
+    gain = records.Real()
+    rate = records.Function(float, records.Vector, records.Vector)
+    watch = records.Function(float, result=float)
+    tell = records.Function(records.Vector, result=None)
+    good = records.Function(int, result=bool)
+    solve = records.Function(Pieces, records.Matrix, records.Integers)
+    kernel = records.Kernel()
 
 
 def everything(**more):
@@ -86,15 +70,15 @@ def everything(**more):
 
 
 def test_fields_of_one_kind_in_one_line_are_fields_of_their_own():
-    class Line(Record):
-        n, m = 2 * Int()
-        v, w = 2 * Vector("n")
+    class Line(records.Record):
+        n, m = 2 * records.Int()
+        v, w = 2 * records.Vector("n")
 
-    class Lines(Record):
-        n = Int()
-        m = Int()
-        v = Vector("n")
-        w = Vector("n")
+    class Lines(records.Record):
+        n = records.Int()
+        m = records.Int()
+        v = records.Vector("n")
+        w = records.Vector("n")
 
     assert Line.slot_of == Lines.slot_of == {"n": 0, "m": 1, "v": 2, "w": 3}
     assert Line.signature().partition(":")[2] == Lines.signature().partition(":")[2]
@@ -191,7 +175,7 @@ def test_values_and_restore():
 
 def test_subclasses_have_the_fields_of_their_bases_first():
     class More(Part):
-        extra = Real()
+        extra = records.Real()
 
     assert list(More.fields) == ["weight", "count", "extra"]
     assert [More.slot_of[name] for name in More.fields] == [0, 1, 2]
@@ -227,13 +211,13 @@ def test_wrong_values(values, message):
 
 def test_wrong_declarations():
     with pytest.raises(CompileError, match=r"Matrix takes 2 length\(s\), got 1"):
-        Matrix("n")
+        records.Matrix("n")
     with pytest.raises(CompileError, match="only names of fields"):
-        Vector("max(n, 2)")
+        records.Vector("max(n, 2)")
     with pytest.raises(CompileError, match="is no type of native code"):
-        Function(str)
+        records.Function(str)
     with pytest.raises(CompileError, match=r"cannot return vector of float.*Fix: let it fill an array"):
-        Function(float, result=Vector)
+        records.Function(float, result=records.Vector)
 
 
 def test_fields_of_bases_stay_where_they_are():
@@ -241,7 +225,7 @@ def test_fields_of_bases_stay_where_they_are():
     with pytest.raises(CompileError, match=r"Other has the field 'weight' of Part elsewhere or as something else.*Fix"):
 
         class Other(Part):
-            weight = Vector(2)
+            weight = records.Vector(2)
 
     with pytest.raises(CompileError, match=r"Both has the field 'n' of Sizes elsewhere .*Fix: one base"):
 

@@ -16,6 +16,8 @@ from dalembert.numerics.linear import (
     least_norm_multipliers,
     orthogonal_factors,
     pseudo_solve,
+    ranked_factors,
+    rounding_of,
     solve_constrained,
 )
 
@@ -166,6 +168,15 @@ def test_orthogonal_factors_and_pseudoinverse(family, seed):
     pseudo_solve(rank, Q, R, pivots, f, x)
     expected = np.linalg.pinv(B.T, rcond=1e-9) @ f if len(B) else np.zeros(0)
     np.testing.assert_allclose(x, expected, rtol=1e-8, atol=1e-8 * np.abs(expected).max(initial=1e-6))
+
+
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_rows_that_are_rounding_are_no_constraints(size):
+    """A row counts from 1e-11 on, against a largest entry of at least 1."""
+    rows = size * np.eye(3)
+    assert rounding_of(rows) == pytest.approx(1e-11 * max(1.0, size))
+    assert ranked_factors(np.vstack([rows, rows[:1]]))[0] == 3
+    assert [ranked_factors(np.array([[entry, 0.0]]))[0] for entry in (5e-12, 2e-11)] == [0, 1]
 
 
 @pytest.mark.parametrize("density", [0.2, 1.0])

@@ -14,7 +14,7 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.dynamics import KernelSet
-from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.make_problem import Asked, make_problem
 from dalembert.equations import BlockEquations, Level, Row
 from dalembert.formulations import FORMULATIONS
 from dalembert.integrators import INTEGRATORS, Status
@@ -107,7 +107,7 @@ class ParticleKernels(KernelSet):
         return q + du
 
     def problem(self, *given: Any) -> Any:
-        return make_problem(self, *given)
+        return make_problem(self, Asked(*given))
 
 
 START = np.array([LENGTH * np.sin(ANGLE), -LENGTH * np.cos(ANGLE), 0.0, 0.0, 0.0])

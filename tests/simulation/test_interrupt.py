@@ -14,7 +14,7 @@ import dalembert as da
 from dalembert.analyses.simulation.checkpoint import Checkpoint
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.watched_loop import WatchedLoop
-from dalembert.integrators import loop
+from dalembert.integrators import ends, loop
 from dalembert.integrators.base import Monitor, Stepwise
 
 STEPS = 200
@@ -140,4 +140,4 @@ def test_another_error_of_the_caller_ends_the_loop_too(monkeypatch):
     monkeypatch.setattr(Stepwise, "advance", advance)
     with pytest.raises(ZeroDivisionError, match="own function"):
         da.simulate(da.library.pendulum(), 1.0, progress=progress)
-    assert ended == [loop.STOPPED]
+    assert ended == [ends.STOPPED]

@@ -8,17 +8,8 @@ from functools import cache
 import numpy as np
 
 from dalembert.analyses.structure.inspect import inspect
+from dalembert.fuzz import random_models
 from dalembert.fuzz.random_mechanisms import drawn_coordinate
-from dalembert.fuzz.random_models import (
-    HOLONOMIC,
-    NONHOLONOMIC,
-    add_forces,
-    add_joint,
-    draw_body,
-    grow,
-    loop_model,
-    tree_model,
-)
 from dalembert.joints import JOINTS
 from dalembert.library import four_bar
 from dalembert.model import Model
@@ -42,27 +33,29 @@ def _pieces(kinds: tuple[str, ...], size: int) -> list[tuple[str, ...]]:
 
 # Trees: every kind of joint once, in pieces of four bodies.
 TREES = []
-for _i, _kinds in enumerate(_pieces(HOLONOMIC, 4)):
+for _i, _kinds in enumerate(_pieces(random_models.HOLONOMIC, 4)):
     _name = f"tree of {', '.join(_kinds)}"
-    CASES[_name] = lambda i=_i, kinds=_kinds: tree_model(100 + i, kinds)
+    CASES[_name] = lambda i=_i, kinds=_kinds: random_models.tree_model(100 + i, kinds)
     TREES.append(_name)
 
 # Loops: each kind of joint closes one; seeds are such that the loop leaves some freedom.
 LOOPS = []
-for _i, _kind in enumerate(kind for kind in HOLONOMIC if kind != "free"):
+for _i, _kind in enumerate(kind for kind in random_models.HOLONOMIC if kind != "free"):
     _name = f"loop closed by {_kind}"
-    CASES[_name] = lambda i=_i, kind=_kind: loop_model(200 + i, ("revolute", "spherical", "universal"), (kind,))
+    CASES[_name] = lambda i=_i, kind=_kind: random_models.loop_model(
+        200 + i, ("revolute", "spherical", "universal"), (kind,)
+    )
     LOOPS.append(_name)
 
 
 @_case
 def rolling_disc_and_sphere_with_a_pendulum() -> Model:
-    return tree_model(4, (*NONHOLONOMIC, "revolute"))
+    return random_models.tree_model(4, (*random_models.NONHOLONOMIC, "revolute"))
 
 
 @_case
 def three_loops() -> Model:
-    return loop_model(
+    return random_models.loop_model(
         7, ("spherical", "universal", "spherical", "cylindrical"), ("distance", "point-on-line", "universal")
     )
 
@@ -71,13 +64,13 @@ def three_loops() -> Model:
 def a_rolling_disc_in_a_loop() -> Model:
     rng = np.random.default_rng(11)
     model = Model("rolling loop", gravity=(0, 0, -9.81))
-    draw_body(model, rng, "b0", np.zeros(3))
-    draw_body(model, rng, "b1", np.ones(3))
-    add_joint(model, rng, "free", "j0", "ground", "b0", np.zeros(3))
-    add_joint(model, rng, "spherical", "j1", "b0", "b1", np.ones(3) / 2)
-    add_joint(model, rng, "rolling-disc", "roll", "ground", "b1", np.ones(3))
+    random_models.draw_body(model, rng, "b0", np.zeros(3))
+    random_models.draw_body(model, rng, "b1", np.ones(3))
+    random_models.add_joint(model, rng, "free", "j0", "ground", "b0", np.zeros(3))
+    random_models.add_joint(model, rng, "spherical", "j1", "b0", "b1", np.ones(3) / 2)
+    random_models.add_joint(model, rng, "rolling-disc", "roll", "ground", "b1", np.ones(3))
     model.joints[-1] = model.joints[-1].model_copy(update={"cut": True})
-    add_forces(model, rng)
+    random_models.add_forces(model, rng)
     return model
 
 
@@ -112,7 +105,7 @@ def driven_slider_crank() -> Model:
 def gears_racks_and_couplers() -> Model:
     rng = np.random.default_rng(3)
     model = Model("transmission", gravity=(1, -9, 3))
-    grow(model, rng, ("revolute", "revolute", "prismatic", "screw", "cylindrical"))
+    random_models.grow(model, rng, ("revolute", "revolute", "prismatic", "screw", "cylindrical"))
     model.gear(
         "gear", "j0", "j1", ratio=1.7, offset=drawn_coordinate(model, "j0") + 1.7 * drawn_coordinate(model, "j1")
     )
@@ -121,7 +114,7 @@ def gears_racks_and_couplers() -> Model:
     )
     offset = drawn_coordinate(model, "j2") + 0.5 * drawn_coordinate(model, "j3") - 2 * drawn_coordinate(model, "j4")
     model.coupler("coupler", {"j2": 1, "j3": 0.5, "j4": -2}, offset=offset)
-    add_forces(model, rng)
+    random_models.add_forces(model, rng)
     return model
 
 
@@ -129,7 +122,7 @@ def gears_racks_and_couplers() -> Model:
 def equations_of_position_and_velocity() -> Model:
     rng = np.random.default_rng(5)
     model = Model("equations", gravity=(0, 0, -9.81))
-    grow(model, rng, ("spherical", "revolute", "free", "prismatic"))
+    random_models.grow(model, rng, ("spherical", "revolute", "free", "prismatic"))
     p = [np.array([float(x) for x in _place(model, name)]) for name in ("b0", "b2")]
     far = float((p[1] - p[0]) @ (p[1] - p[0]))
     model.constraint(
@@ -137,14 +130,16 @@ def equations_of_position_and_velocity() -> Model:
     )
     model.constraint("skate", "vx(b2)*sin(0.3 + t) - vy(b2)*cos(0.3 + t)", level="velocity")
     model.constraint("governor", "u(j1) + 0.5*wz(b2) - 0.4*cos(2*t) + x(b0)*u(j3)", level="velocity")
-    add_forces(model, rng)
+    random_models.add_forces(model, rng)
     return model
 
 
 @_case
 def cut_screw_with_a_driven_neighbor() -> Model:
     """A closed screw counts its turns; a drive and a spring ask for angles of closed joints."""
-    model = loop_model(21, ("revolute", "spherical", "spherical", "free"), ("screw", "universal"), forces=False)
+    model = random_models.loop_model(
+        21, ("revolute", "spherical", "spherical", "free"), ("screw", "universal"), forces=False
+    )
     model.torsional_spring("torsion", "c1", stiffness=2, damping=0.2, angle=0.1, index=1)
     model.drive("j0", f"{drawn_coordinate(model, 'j0')!r} + 0.4*sin(3*(t - 0.3))")
     return model
@@ -177,7 +172,9 @@ def case(name: str) -> Model:
     return CASES[name]()
 
 
-assert {kind for name in TREES for kind in JOINTS if kind in name} >= set(HOLONOMIC), "every joint appears in a tree"
+assert {kind for name in TREES for kind in JOINTS if kind in name} >= set(random_models.HOLONOMIC), (
+    "every joint appears in a tree"
+)
 
 
 # Not among the cases: mechanisms that several tests change or ask something of.

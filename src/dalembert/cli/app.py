@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from dalembert.cli.run_options import ParameterOption, pairs, run_options
+from dalembert.cli.run_options import InitialOption, ParameterOption, Several, pairs, repeated, run_options
 from dalembert.errors import DalembertError
 
 __all__ = ["app", "main"]
@@ -49,6 +49,11 @@ DurationOption = Annotated[
     float | None, typer.Option(help="How long to simulate (s); default 10, or what suits a bundled model.")
 ]
 NamesOption = Annotated[str, typer.Option(help="Names separated by commas, or 'all'.")]
+OutputStepOption = Annotated[
+    float | None, typer.Option(help="Output interval (s); default: a thousandth of the duration.")
+]
+RateOption = Annotated[Several, repeated("Velocity of a joint, as joint=number")]
+PictureOption = Annotated[Path | None, typer.Option(help="File for the picture (.png).")]
 QuietOption = Annotated[bool, typer.Option("--quiet", help="Show no progress bar.")]
 
 
@@ -107,6 +112,12 @@ def _duration(model: str, given: float | None) -> float:
     return library.duration(model) if given is None else given
 
 
+def _judge(trusted: bool) -> None:
+    """End with an exit code of its own where a result cannot be trusted."""
+    if not trusted:
+        raise typer.Exit(NOT_TRUSTED)
+
+
 @app.command()
 @run_options("formulation", "coordinates")
 def run(
@@ -128,8 +139,7 @@ def run(
     from dalembert.cli.run import run_model
 
     options |= {"checkpoint": checkpoint, "checkpoint_interval": checkpoint_interval}
-    if not run_model(model, _duration(model, duration), options, out, html, files, strict, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(run_model(model, _duration(model, duration), options, out, html, files, strict, quiet))
 
 
 @app.command()
@@ -138,26 +148,15 @@ def live(
     model: ModelArgument,
     options: dict[str, Any],
     duration: DurationOption = None,
-    slider: Annotated[
-        list[str] | None, typer.Option(help="Parameter with a slider, as name or name=low:high; repeat for more.")
-    ] = None,
+    slider: Annotated[Several, repeated("Parameter with a slider, as name or name=low:high")] = None,
     start: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Joint with a slider for its initial coordinate, as joint or joint=low:high; repeat for more."
-        ),
+        Several, repeated("Joint with a slider for its initial coordinate, as joint or joint=low:high")
     ] = None,
     start_rate: Annotated[
-        list[str] | None,
-        typer.Option(help="Joint with a slider for its initial velocity, as joint or joint=low:high; repeat for more."),
+        Several, repeated("Joint with a slider for its initial velocity, as joint or joint=low:high")
     ] = None,
-    menu: Annotated[
-        list[str] | None,
-        typer.Option(help="Integrator that the page offers in a menu, such as radau; repeat for more."),
-    ] = None,
-    motion: Annotated[
-        list[str] | None, typer.Option(help="Drive whose formula can be changed in the page; repeat for more.")
-    ] = None,
+    menu: Annotated[Several, repeated("Integrator that the page offers in a menu, such as radau")] = None,
+    motion: Annotated[Several, repeated("Drive whose formula can be changed in the page")] = None,
     out: Annotated[Path | None, typer.Option(help="File of the page; default: NAME-live.html in this folder.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -165,8 +164,7 @@ def live(
     from dalembert.cli.live_command import live_model
 
     sliders = {"parameters": slider, "initial": start, "initial_rates": start_rate}
-    if not live_model(model, _duration(model, duration), options, sliders, (menu or [], motion or []), out, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(live_model(model, _duration(model, duration), options, sliders, (menu or [], motion or []), out, quiet))
 
 
 @app.command()
@@ -182,16 +180,11 @@ def export(
     name: Annotated[str | None, typer.Option(help="Prefix of the C files and functions.")] = None,
     fmi: Annotated[int, typer.Option(help="Version of FMI: 3 or 2.")] = 3,
     platform: Annotated[
-        list[str] | None,
+        Several,
         typer.Option(help="Platform of an FMU, such as linux-x86-64, or all; repeat for more. Default: this one."),
     ] = None,
-    input: Annotated[
-        list[str] | None, typer.Option(help="Parameter that becomes an input of the FMU; repeat for more.")
-    ] = None,
-    processor: Annotated[
-        list[str] | None,
-        typer.Option(help="Microcontroller to write machine code for, such as cortex-m4; repeat for more."),
-    ] = None,
+    input: Annotated[Several, repeated("Parameter that becomes an input of the FMU")] = None,
+    processor: Annotated[Several, repeated("Microcontroller to write machine code for, such as cortex-m4")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write a model as stand-alone C99 without allocation, or as an FMU for other simulators."""
@@ -212,38 +205,27 @@ def compare(
     coordinates: NamesOption = "all",
     repeats: Annotated[int, typer.Option(help="How many timed runs of each; the shortest time counts.")] = 1,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    plot: PictureOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Run a model in every formulation and in all coordinates; show sizes, times, errors and condition numbers."""
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
-    if not compare_model(model, _duration(model, duration), options, csv, plot, quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(compare_model(model, _duration(model, duration), options, csv, plot, quiet))
 
 
 @app.command()
 def assemble(
     model: ModelArgument,
-    initial: Annotated[
-        list[str] | None,
-        typer.Option(help="Coordinate of a joint, or value of an output, as name=number; repeat for more."),
-    ] = None,
-    rate: Annotated[
-        list[str] | None, typer.Option(help="Velocity of a joint, as joint=number; repeat for more.")
-    ] = None,
-    guess: Annotated[
-        list[str] | None,
-        typer.Option(help="Where the search begins: coordinate of a joint, as joint=number; repeat for more."),
-    ] = None,
-    lock: Annotated[
-        list[str] | None, typer.Option(help="Joint or body that stays where it is; repeat for more.")
-    ] = None,
+    initial: Annotated[Several, repeated("Coordinate of a joint, or value of an output, as name=number")] = None,
+    rate: RateOption = None,
+    guess: Annotated[Several, repeated("Where the search begins: coordinate of a joint, as joint=number")] = None,
+    lock: Annotated[Several, repeated("Joint or body that stays where it is")] = None,
     branches: Annotated[bool, typer.Option("--branches", help="Find every way in which the loops close.")] = False,
     set_: ParameterOption = None,
     time: Annotated[float, typer.Option(help="Time at which drives are evaluated (s).")] = 0.0,
-    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    plot: PictureOption = None,
 ) -> None:
     """Close the loops of a model; show coordinates and velocities of all joints, or all branches."""
     from dalembert.cli.motion_commands import assemble_model
@@ -258,17 +240,10 @@ def assemble(
 @app.command()
 def kinematics(
     model: ModelArgument,
-    motion: Annotated[
-        list[str] | None,
-        typer.Option(help="What is driven, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
-    ] = None,
+    motion: Annotated[Several, repeated("What is driven, as quantity=formula of t, or quantity=@table.csv")] = None,
     duration: DurationOption = None,
-    output_step: Annotated[
-        float | None, typer.Option(help="Output interval (s); default: a thousandth of the duration.")
-    ] = None,
-    initial: Annotated[
-        list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
-    ] = None,
+    output_step: OutputStepOption = None,
+    initial: InitialOption = None,
     set_: ParameterOption = None,
     write: Annotated[
         list[Path] | None,
@@ -282,8 +257,7 @@ def kinematics(
         "output_step": output_step, "initial": pairs("--initial", initial), "parameters": pairs("--set", set_),
     }  # fmt: skip
     seconds = _duration(model, duration)
-    if not kinematics_of_model(model, motion=motion or [], duration=seconds, options=options, files=write or []):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(kinematics_of_model(model, motion=motion or [], duration=seconds, options=options, files=write or []))
 
 
 @app.command()
@@ -319,23 +293,13 @@ def derive(
 @app.command()
 def inverse(
     model: ModelArgument,
-    motion: Annotated[
-        list[str] | None,
-        typer.Option(help="What is prescribed, as quantity=formula of t, or quantity=@table.csv; repeat for more."),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None,
-        typer.Option(help="Driven joint, force or parameter; with limits as A=5 or A=-2:5; repeat for more."),
-    ] = None,
+    motion: Annotated[Several, repeated("What is prescribed, as quantity=formula of t, or quantity=@table.csv")] = None,
+    unknown: Annotated[Several, repeated("Driven joint, force or parameter; with limits as A=5 or A=-2:5")] = None,
     duration: DurationOption = None,
-    output_step: Annotated[
-        float | None, typer.Option(help="Output interval (s); default: a thousandth of the duration.")
-    ] = None,
+    output_step: OutputStepOption = None,
     smoothing: Annotated[float | None, typer.Option(help="Standard deviation of the noise in tables.")] = None,
     set_: ParameterOption = None,
-    initial: Annotated[
-        list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
-    ] = None,
+    initial: InitialOption = None,
     write: Annotated[
         list[Path] | None,
         typer.Option(
@@ -357,8 +321,7 @@ def inverse(
         files=write or [],
         smoothing=smoothing,
     )  # fmt: skip
-    if not trusted:
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(trusted)
 
 
 @app.command()
@@ -368,10 +331,7 @@ def inspect(
     redundancy: Annotated[
         bool, typer.Option("--redundancy", help="Report what is redundant, which reactions are unique, and a remedy.")
     ] = False,
-    initial: Annotated[
-        list[str] | None,
-        typer.Option(help="With --redundancy: coordinate of a joint, as joint=number; repeat for more."),
-    ] = None,
+    initial: Annotated[Several, repeated("With --redundancy: coordinate of a joint, as joint=number")] = None,
 ) -> None:
     """Show the tree, the loops, the degrees of freedom and the redundant constraints of a model."""
     from dalembert.cli.show import show_inspection, show_redundancy
@@ -388,24 +348,13 @@ def inspect(
 def linearize(
     model: ModelArgument,
     set_: ParameterOption = None,
-    initial: Annotated[
-        list[str] | None, typer.Option(help="Coordinate of a joint, as joint=number; repeat for more.")
-    ] = None,
-    rate: Annotated[
-        list[str] | None, typer.Option(help="Velocity of a joint, as joint=number; repeat for more.")
-    ] = None,
-    input_: Annotated[
-        list[str] | None,
-        typer.Option("--input", help="Input of the linear model: a joint, force or parameter; repeat for more."),
-    ] = None,
-    output: Annotated[
-        list[str] | None, typer.Option(help="Output of the linear model: an output, joint or formula; repeat for more.")
-    ] = None,
-    release: Annotated[
-        list[str] | None, typer.Option(help="Constraint or drive that is released; repeat for more.")
-    ] = None,
+    initial: Annotated[Several, repeated("Coordinate of a joint, as joint=number")] = None,
+    rate: RateOption = None,
+    input_: Annotated[Several, repeated("Input of the linear model: a joint, force or parameter", "--input")] = None,
+    output: Annotated[Several, repeated("Output of the linear model: an output, joint or formula")] = None,
+    release: Annotated[Several, repeated("Constraint or drive that is released")] = None,
     over: Annotated[str | None, typer.Option(help="A parameter and its range, as name=first:last:count.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    plot: PictureOption = None,
     csv: Annotated[Path | None, typer.Option(help="File for the matrices, or with --over for the eigenvalues.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -421,20 +370,16 @@ def linearize(
 def equilibrium(
     model: ModelArgument,
     set_: ParameterOption = None,
-    initial: Annotated[
-        list[str] | None, typer.Option(help="Guess of a joint's coordinate, as joint=number; repeat for more.")
-    ] = None,
+    initial: Annotated[Several, repeated("Guess of a joint's coordinate, as joint=number")] = None,
     starts: Annotated[int, typer.Option(help="How many positions to start from: the guess, and random ones.")] = 1,
     steady: Annotated[
-        list[str] | None,
+        Several,
         typer.Option(help="Constant velocity of a steady motion, as name=number, or a name alone to find it; repeat."),
     ] = None,
-    hold: Annotated[
-        list[str] | None, typer.Option(help="Coordinate that keeps the value of the guess; repeat for more.")
-    ] = None,
-    unknown: Annotated[list[str] | None, typer.Option(help="Parameter that is to be found; repeat for more.")] = None,
+    hold: Annotated[Several, repeated("Coordinate that keeps the value of the guess")] = None,
+    unknown: Annotated[Several, repeated("Parameter that is to be found")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random positions.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    plot: PictureOption = None,
     csv: Annotated[Path | None, typer.Option(help="File for all coordinates.")] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -455,7 +400,7 @@ def sweep(
     options: dict[str, Any],
     duration: DurationOption = None,
     over: Annotated[
-        list[str] | None,
+        Several,
         typer.Option(
             help="What varies: name=first:last:count or name=a,b,c; random: name=low:high, name=normal:mean:deviation."
         ),
@@ -463,10 +408,7 @@ def sweep(
     how: Annotated[str, typer.Option(help="How the values are combined: grid, lists, latin or random.")] = "grid",
     samples: Annotated[int | None, typer.Option(help="How many samples, with --how latin or random.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
-    output: Annotated[
-        list[str] | None,
-        typer.Option(help="What is kept: an output, joint or formula, or e.g. 'max: A.d'; repeat for more."),
-    ] = None,
+    output: Annotated[Several, repeated("What is kept: an output, joint or formula, or e.g. 'max: A.d'")] = None,
     threads: Annotated[int | None, typer.Option(help="How many threads; default: one for each processor.")] = None,
     store: Annotated[
         Path | None,
@@ -483,8 +425,7 @@ def sweep(
 
     options |= {"outputs": output, "threads": threads, "store": store}
     design = over or [], how, samples, seed
-    if not sweep_model(model, _duration(model, duration), design, options, write or [], quiet):
-        raise typer.Exit(NOT_TRUSTED)
+    _judge(sweep_model(model, _duration(model, duration), design, options, write or [], quiet))
 
 
 @app.command()

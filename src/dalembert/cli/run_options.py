@@ -11,11 +11,18 @@ import typer
 
 from dalembert.errors import DalembertError
 
-__all__ = ["ParameterOption", "pairs", "run_options"]
+__all__ = ["InitialOption", "ParameterOption", "Several", "pairs", "repeated", "run_options"]
 
-ParameterOption = Annotated[
-    list[str] | None, typer.Option("--set", help="Value of a parameter, as name=number; repeat for more.")
-]
+Several = list[str] | None
+
+
+def repeated(text: str, *flags: str) -> Any:
+    """An option that may be given several times."""
+    return typer.Option(*flags, help=f"{text}; repeat for more.")
+
+
+ParameterOption = Annotated[Several, repeated("Value of a parameter, as name=number", "--set")]
+InitialOption = Annotated[Several, repeated("Initial coordinate of a joint, as joint=number")]
 
 # Fields of ``dalembert.analyses.Options`` that are numbers or names: type and default.
 _FIELDS: dict[str, tuple[Any, Any]] = {
@@ -43,17 +50,9 @@ _FIELDS: dict[str, tuple[Any, Any]] = {
 # Fields that map names to numbers: the parameter of the command, its option, its type.
 _PAIRS: dict[str, tuple[str, str, Any]] = {
     "parameters": ("set_", "--set", ParameterOption),
-    "initial": (
-        "initial", "--initial",
-        Annotated[
-            list[str] | None, typer.Option(help="Initial coordinate of a joint, as joint=number; repeat for more.")
-        ],
-    ),
+    "initial": ("initial", "--initial", InitialOption),
     "initial_rates": (
-        "rate", "--rate",
-        Annotated[
-            list[str] | None, typer.Option(help="Initial velocity of a joint, as joint=number; repeat for more.")
-        ],
+        "rate", "--rate", Annotated[Several, repeated("Initial velocity of a joint, as joint=number")],
     ),
 }  # fmt: skip
 

@@ -164,14 +164,15 @@ class Kernel:
         """Number of states in a group of the batch version."""
         return host().width
 
-    def _build(self, batch: bool) -> Build:
+    def build(self, batch: bool) -> Build:
+        """The scalar or the batch version, whose ``ir()`` and ``assembly()`` can be read."""
         return Build(self._tape, batch, self._options["optimize"], self._options["piece"])
 
     def _code(self, batch: bool) -> Code:
         with self._lock:
             code = self._codes.get(batch)
             if code is None:
-                code = self._codes[batch] = self._build(batch).load(cache=bool(self._options["cache"]))
+                code = self._codes[batch] = self.build(batch).load(cache=bool(self._options["cache"]))
             return code
 
     @property
@@ -200,22 +201,7 @@ class Kernel:
     @property
     def ir(self) -> str:
         """LLVM IR of the scalar version, before optimization."""
-        return self._build(False).ir()
-
-    @property
-    def batch_ir(self) -> str:
-        """LLVM IR of the batch version, before optimization."""
-        return self._build(True).ir()
-
-    @property
-    def assembly(self) -> str:
-        """Assembler text of the scalar version for this machine."""
-        return self._build(False).assembly()
-
-    @property
-    def batch_assembly(self) -> str:
-        """Assembler text of the batch version for this machine."""
-        return self._build(True).assembly()
+        return self.build(False).ir()
 
     def __repr__(self) -> str:
         def text(shapes: dict[str, tuple[int, ...]]) -> str:

@@ -30,7 +30,7 @@ from dalembert.tree.outward import outward
 from dalembert.tree.recursions import generalized_forces, inverse_dynamics, mass_matrix
 from dalembert.tree.tree_derivatives import inverse_dynamics_derivatives
 
-__all__ = ["Coordinates", "Kinematics", "StateEntry", "TreeKinematics", "Winding"]
+__all__ = ["Coordinates", "Kinematics", "TreeKinematics", "Winding"]
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,6 @@ class Slot:
     reversed: bool
     q: slice
     u: slice
-
-
-@dataclass(frozen=True)
-class StateEntry:
-    """A first-order state of the model's own and its place in q; q̇ there is its rate."""
-
-    name: str
-    q: int
 
 
 @dataclass(frozen=True)
@@ -71,7 +63,7 @@ class Coordinates:
         slot_of_joint: those of the model's own joints.
         bodies: their names, in the order of the states.
         cut: names of the joints that are closed by constraints.
-        own_states: entries of q behind the coordinates: the model's own states (``Model.state``).
+        own_states: places in q, behind the coordinates, of the model's own states (``Model.state``), of first order.
         windings: further entries, at the end of q.
         eliminated: constraints that the coordinates satisfy by themselves.
         rheonomic: True if the position depends on time besides q.
@@ -89,7 +81,7 @@ class Coordinates:
         self._placed: tuple[dict[str, Any], Kinematics] | None = None
         self.slots, self.cut = self._layout()
         start, self.nv = self._sizes()
-        self.own_states = [StateEntry(name, start + i) for i, name in enumerate(flat.states)]
+        self.own_states = {name: start + i for i, name in enumerate(flat.states)}
         self.windings = self._find_windings(start + len(self.own_states))
         self.nq = start + self.tail
         self.slot_of_joint = {slot.joint: slot for slot in self.slots if slot.joint is not None}
@@ -124,7 +116,7 @@ class Coordinates:
 
     def tail_labels(self) -> list[str]:
         """Names of those entries."""
-        return [s.name for s in self.own_states] + [f"{w.joint}[{w.index}] turns" for w in self.windings]
+        return [*self.own_states] + [f"{w.joint}[{w.index}] turns" for w in self.windings]
 
     @property
     def bodies(self) -> list[str]:

@@ -223,7 +223,7 @@ class GeneralizedCoordinates(Relative):
         """What each entry of q is."""
         parts = [(slot.joint or "", *part) for slot in self._full.slots for part in _parts(self.joint_at(slot))]
         parts = [parts[i] for i in self._kept]
-        parts += [("", s.name, "state") for s in self.own_states]
+        parts += [("", name, "state") for name in self.own_states]
         parts += [(w.joint, f"turns_{w.index}", "turns") for w in self.windings]
         count = Counter(part or joint for joint, part, _ in parts)
         names = [(part or joint) if count[part or joint] == 1 else f"{part}_{joint}" for joint, part, _ in parts]

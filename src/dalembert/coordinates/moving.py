@@ -229,7 +229,7 @@ def still(tree: Kinematics, t: Any, q: np.ndarray, u: np.ndarray, states: list[A
     for name, own in tree.derived(al, t, q, u).items():
         joint_q[name], joint_u[name] = own
     windings = {(w.joint, w.index): q[w.q] for w in tree.coordinates.windings}
-    own = {state.name: q[state.q] for state in tree.coordinates.own_states}
+    own = {name: q[place] for name, place in tree.coordinates.own_states.items()}
     return TreeMotion(al, tree, t, poses, twists, joint_q, joint_u, windings, lambda: tree.rigid(al, q[: len(u)]), own)
 
 

@@ -17,7 +17,7 @@ from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, p
 from dalembert.dynamics.evaluate import accelerations_along
 from dalembert.dynamics.even_units import EvenUnits
 from dalembert.dynamics.make_context import make_context, renew_context
-from dalembert.dynamics.make_problem import make_problem
+from dalembert.dynamics.make_problem import Asked, make_problem
 from dalembert.dynamics.mechanism_kernels import MechanismKernels
 from dalembert.dynamics.recipe import Recipe
 from dalembert.dynamics.rolled import Rolled
@@ -31,7 +31,8 @@ from dalembert.model import Flat, Model, flatten, model_of
 from dalembert.model.model import contents
 from dalembert.numerics.alignment import alignment
 from dalembert.numerics.context import Context
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors
+from dalembert.numerics.linear import ranked_factors
+from dalembert.passed_on import PassedOn
 
 __all__ = ["Dynamics", "compile"]
 
@@ -65,6 +66,7 @@ class Residuals(NamedTuple):
     jacobian: Any
 
 
+Values = dict[str, float] | None  # of parameters, instead of those of the model
 _SHARED = SharedTraces()
 
 
@@ -75,6 +77,8 @@ def _of_kernels(name: str) -> Any:
 
 class Dynamics:
     """Equations of motion as machine code: state layout, accelerations, multipliers, residuals, energies.
+
+    ``parameters`` of its calls are ``Values``: a dictionary of those that differ from the model's, by name, or None.
 
     Args:
         model: the mechanism.
@@ -126,10 +130,7 @@ class Dynamics:
         made.recipe = recipe
         return made
 
-    @property
-    def reason(self) -> str:
-        """Why this formulation and these coordinates."""
-        return self.recipe.reason
+    reason = PassedOn[str]("recipe.reason", "Why this formulation and these coordinates.")
 
     def __reduce__(self) -> Any:
         # Machine code stays behind: the cache of objects gives it again.
@@ -177,24 +178,15 @@ class Dynamics:
         """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
         return self.kernels.equations(tau)
 
-    def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
+    def rolled(self, parameters: Values = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""
         return self.kernels.rolled(parameters)
 
-    @property
-    def measurable(self) -> list[str]:
-        """Joints whose coordinates follow from the bodies' poses."""
-        return self.kernels.measurable
-
-    @property
-    def is_large(self) -> bool:
-        """True if this model runs by rolled recursions."""
-        return self.kernels.is_large
-
-    @property
-    def held_ranks(self) -> dict[bytes, tuple[int, int]]:
-        """Rank of A and of its holonomic rows by parameters, where it is less than it looks (see ``Rows``)."""
-        return self.rows.held
+    measurable = PassedOn[list[str]]("kernels.measurable", "Joints whose coordinates follow from the bodies' poses.")
+    is_large = PassedOn[bool]("kernels.is_large", "True if this model runs by rolled recursions.")
+    held_ranks = PassedOn[dict[bytes, tuple[int, int]]](
+        "rows.held", "Rank of A and of its holonomic rows by parameters, where it is less than it looks (see ``Rows``)."
+    )
 
     # Calls
 
@@ -210,14 +202,7 @@ class Dynamics:
         return self.kernels.parameters(values)
 
     def acceleration(
-        self,
-        q: Any,
-        u: Any,
-        tau: Any = None,
-        *,
-        t: Any = 0.0,
-        parameters: dict[str, float] | None = None,
-        out: Any = None,
+        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: Values = None, out: Any = None
     ) -> np.ndarray:
         """u̇ at one state or at a batch of them (rows of q, u, tau).
 
@@ -237,7 +222,7 @@ class Dynamics:
         return du if out is None else _into(out, du)
 
     def solve(
-        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
+        self, q: Any, u: Any, tau: Any = None, *, t: Any = 0.0, parameters: Values = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """u̇ and the multipliers λ at one state or at a batch of them."""
         context = self.evaluation(parameters)
@@ -257,12 +242,12 @@ class Dynamics:
             raise DalembertError(f"state {done}: {context.failure()}" if shape else context.failure())
         return du.reshape(*shape, self.nv), multipliers.reshape(*shape, len(self.rows))
 
-    def mass_matrix(self, q: Any, *, parameters: dict[str, float] | None = None, out: Any = None) -> np.ndarray:
+    def mass_matrix(self, q: Any, *, parameters: Values = None, out: Any = None) -> np.ndarray:
         """M(q), for one state or a batch."""
         return self.kernels.mass_kernel(0.0, q, np.zeros(self.nv), self.parameters(parameters), out=out)
 
     def inverse(
-        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None
     ) -> np.ndarray:
         """Forces on all velocities that produce u̇ of a tree:  τ = M u̇ + h − Q; one state or a batch.
 
@@ -278,7 +263,7 @@ class Dynamics:
         return self._unconstrained(q, u, du, t=t, parameters=parameters, out=out)
 
     def _unconstrained(
-        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None
     ) -> np.ndarray:
         """M u̇ + h − Q, whatever constraints there are."""
         self.flat.refuse_feedback("inverse", outputs=False)
@@ -290,26 +275,22 @@ class Dynamics:
         result = rolled.inverse_along(*rows).reshape(*shape, self.nv)
         return result if out is None else _into(out, result)
 
-    def bias(
-        self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
-    ) -> np.ndarray:
+    def bias(self, q: Any, u: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None) -> np.ndarray:
         """h − Q: what must be applied to all velocities so that u̇ = 0, without constraints."""
         return self._unconstrained(q, u, self._no_force, t=t, parameters=parameters, out=out)
 
-    def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None) -> Any:
+    def energy(self, q: Any, u: Any, *, t: Any = 0.0, parameters: Values = None) -> Any:
         """Kinetic and potential energy (J)."""
         seen = self.observe(t, q, u, parameters)
         return seen.kinetic, seen.potential
 
-    def mass_center(self, q: Any, *, parameters: dict[str, float] | None = None) -> np.ndarray:
+    def mass_center(self, q: Any, *, parameters: Values = None) -> np.ndarray:
         """Center of all mass (m), world axes."""
         return self.kernels.mass_center_kernel(0.0, q, self._no_force, self.parameters(parameters))
 
     mass_centre = mass_center  # its earlier name
 
-    def point_jacobian(
-        self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None
-    ) -> Any:
+    def point_jacobian(self, body: str, point: Any, q: Any, u: Any = None, *, parameters: Values = None) -> Any:
         """J(q) with the velocity J u of a point of a body in world axes, and its rate J̇ for velocities u.
 
         Args:
@@ -332,7 +313,7 @@ class Dynamics:
         tau: Any = None,
         *,
         t: Any = 0.0,
-        parameters: dict[str, float] | None = None,
+        parameters: Values = None,
         by: Sequence[str] = (),
         out: Any = None,
     ) -> Any:
@@ -369,14 +350,12 @@ class Dynamics:
         return asked
 
     def inverse_derivatives(
-        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+        self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None
     ) -> Any:
         """∂τ/∂q, ∂τ/∂u and ∂τ/∂u̇ = M of ``inverse``: fields ``dtau_dq``, ``dtau_du``, ``dtau_ddu``."""
         return self.kernels.derivative_kernel("inverse")(t, q, u, self.parameters(parameters), du, out=out)
 
-    def bodies(
-        self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: dict[str, float] | None = None
-    ) -> dict[str, Bodies]:
+    def bodies(self, q: Any, u: Any = None, *, t: Any = 0.0, parameters: Values = None) -> dict[str, Bodies]:
         """World pose and velocities of every body, at one state or a batch."""
         u = np.zeros(self.nv) if u is None else u
         seen = self.observe(t, q, u, parameters)
@@ -389,7 +368,7 @@ class Dynamics:
             found[name] = Bodies(rotation, X[..., 9:], V[..., :3], V[..., 3:])
         return found
 
-    def observe(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
+    def observe(self, t: Any, q: Any, u: Any, parameters: Values = None) -> Any:
         """Poses, twists, energies, momentum, joint coordinates and outputs; one state or a batch."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
@@ -403,7 +382,7 @@ class Dynamics:
             seen = seen._replace(outputs=self.kernels.output_kernel(*rows, self.parameters(parameters)))
         return seen._make(field.reshape(shape + field.shape[1:]) for field in seen)
 
-    def found(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> np.ndarray:
+    def found(self, t: Any, q: Any, u: Any, parameters: Values = None) -> np.ndarray:
         """The parameters at one state or a batch; with forces of friction, and with accelerations and reactions where
         formulas name them. NaN from where they cannot be found."""
         values = self.parameters(parameters)
@@ -416,7 +395,7 @@ class Dynamics:
         parameters_along(context, np.ascontiguousarray(times), states, found)
         return found.reshape(*shape, len(values))
 
-    def residuals(self, t: Any, q: Any, u: Any, parameters: dict[str, float] | None = None) -> Any:
+    def residuals(self, t: Any, q: Any, u: Any, parameters: Values = None) -> Any:
         """φ, A u + b, A and M; one state or a batch. Large models: A is sparse and of one state only, M is left out."""
         rolled = self.kernels.rolled(parameters)
         if rolled is None:
@@ -425,7 +404,7 @@ class Dynamics:
         position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
-    def alignment(self, q: Any, *, t: float = 0.0, parameters: dict[str, float] | None = None) -> Alignment:
+    def alignment(self, q: Any, *, t: float = 0.0, parameters: Values = None) -> Alignment:
         """Δ_c and Δ_T of every velocity at a position, by which dependent and independent coordinates are chosen.
 
         Reference: A. Müller, Z. Terze, "Differential-geometric modelling and dynamic simulation of multibody systems",
@@ -437,15 +416,15 @@ class Dynamics:
         if q.ndim != 1:
             raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
         A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
-        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        rank, _, Q, _, _ = ranked_factors(A)
         normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
         return Alignment(normal, 1.0 - normal)
 
-    def context(self, parameters: dict[str, float] | None = None) -> Context:
+    def context(self, parameters: Values = None) -> Context:
         """What native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
-    def evaluation(self, parameters: dict[str, float] | None) -> Context:
+    def evaluation(self, parameters: Values) -> Context:
         """A context for single evaluations: that of the last one in this thread, unless something else is asked for, or
         a solver or the loops of a large model remember what they saw."""
         given = self.parameters(parameters)
@@ -481,7 +460,7 @@ class Dynamics:
     @public
     def problem(
         self,
-        parameters: dict[str, float] | None = None,
+        parameters: Values = None,
         needs: tuple[str, ...] = ("rhs", "retract"),
         start: tuple[float, np.ndarray] | None = None,
         active: np.ndarray | None = None,
@@ -493,7 +472,7 @@ class Dynamics:
             start: t and y where the run begins; implicit methods keep the constraint rows that are independent there.
             active: the rows to keep instead.
         """
-        return make_problem(self.kernels, parameters, needs, start, active)
+        return make_problem(self.kernels, Asked(parameters, needs, start, active))
 
 
 @public

@@ -82,6 +82,7 @@ class KernelSet(ABC):
     own_states: tuple[str, ...] = ()  # names of the model's own states, first in the tail
     n_branches: int = 0  # of formulas: the last parameters choose them, the last events tell when
     n_rough: int = 0  # of these, the last: forces whose laws end there, instead of going on smoothly
+    is_large: bool = False  # it runs by rolled recursions
 
     def __init__(
         self,
@@ -101,11 +102,6 @@ class KernelSet(ABC):
     def yielding(self) -> int:
         """Rows that the formulation adds for what yields."""
         return 0
-
-    @cached_property
-    def is_large(self) -> bool:
-        """True if this model runs by rolled recursions."""
-        return False
 
     @cached_property
     def contacts(self) -> np.ndarray:

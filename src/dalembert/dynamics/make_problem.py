@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from dalembert.dynamics.kernels import KernelSet
     from dalembert.formulations.base import Variables
 
-__all__ = ["find_straight", "make_problem"]
+__all__ = ["Asked", "find_straight", "make_problem"]
 
 # Kernels behind the native functions. index-1 and ggl are the two forms of a differential-algebraic system.
 _KERNELS = {
@@ -37,17 +37,28 @@ _KERNELS = {
 MIXED = "index-2"
 
 
-def make_problem(
-    kernels: KernelSet,
-    parameters: dict[str, float] | None,
-    needs: tuple[str, ...],
-    start: tuple[float, np.ndarray] | None,
-    active: np.ndarray | None,
-) -> tuple[Problem, Context]:
-    """What an integrator that needs these functions takes, and the context behind it."""
+class Asked(NamedTuple):
+    """What a run asks of a problem.
+
+    Attributes:
+        parameters: values instead of the model's.
+        needs: functions that the integrator calls (``Integrator.needs``).
+        start: t and y where the run begins.
+        active: constraint rows to keep instead of those that are independent there.
+    """
+
+    parameters: dict[str, float] | None
+    needs: tuple[str, ...]
+    start: tuple[float, np.ndarray] | None
+    active: np.ndarray | None
+
+
+def make_problem(kernels: KernelSet, asked: Asked) -> tuple[Problem, Context]:
+    """What an integrator takes, and the context behind it."""
     variables = kernels.variables
     if variables is not None:
-        return _problem_in_variables(kernels, variables, parameters, needs, start, active)
+        return _problem_in_variables(kernels, variables, asked)
+    parameters, needs, start, active = asked
     if MIXED in needs:
         raise ModelError(
             f"stabilization={MIXED!r} is the form of canonical equations with multipliers; formulation "
@@ -214,15 +225,9 @@ def _branches(kernels: KernelSet, context: Context, by_speeds: bool = True) -> d
     }  # fmt: skip
 
 
-def _problem_in_variables(
-    kernels: KernelSet,
-    variables: Variables,
-    parameters: dict[str, float] | None,
-    needs: tuple[str, ...],
-    start: tuple[float, np.ndarray] | None,
-    active: np.ndarray | None,
-) -> tuple[Problem, Context]:
+def _problem_in_variables(kernels: KernelSet, variables: Variables, asked: Asked) -> tuple[Problem, Context]:
     """The problem in variables other than (q, u)."""
+    parameters, needs, start, active = asked
     if kernels.assumes or len(kernels.feedback[1]):
         raise ModelError(
             f"formulation {kernels.formulation.name!r} integrates {variables.what} and knows neither accelerations nor "

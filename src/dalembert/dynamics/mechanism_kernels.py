@@ -36,12 +36,13 @@ class MechanismKernels(KernelSet):
         flat = coordinates.flat
         self.coordinates, self.flat = coordinates, flat
         sizes, tail = (coordinates.nq, coordinates.nv), coordinates.tail
-        branches = {} if formulation.rolled and is_rolled(coordinates) else dict.fromkeys(flat.branches, 0.0)
+        self.is_large = formulation.rolled and is_rolled(coordinates)
+        branches = {} if self.is_large else dict.fromkeys(flat.branches, 0.0)
         owners = (*flat.event_owners, *branches)
         super().__init__(formulation, sizes, {**flat.parameters, **branches}, tail, owners)
         self.n_branches = len(branches)
         self.n_rough = sum(force.n_switches for force, _ in flat.forces.values()) if branches else 0
-        self.own_states = tuple(state.name for state in coordinates.own_states)
+        self.own_states = tuple(coordinates.own_states)
         self._rolled: tuple[dict[str, float], Rolled] | None = None
 
     @made_once
@@ -268,11 +269,6 @@ class MechanismKernels(KernelSet):
     discrete_kernel = made_once(traces.discrete_kernel)
 
     # Large models
-
-    @cached_property
-    def is_large(self) -> bool:
-        """True if this model runs by rolled recursions."""
-        return self.formulation.rolled and is_rolled(self.coordinates)
 
     def rolled(self, parameters: dict[str, float] | None = None) -> Rolled | None:
         """The rolled recursions of a large tree, or None; kept for the last parameters used."""

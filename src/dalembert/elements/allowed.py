@@ -7,14 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dalembert.expressions.symbols import (
-    FEEDBACK_QUANTITIES,
-    LINE_QUANTITIES,
-    QUANTITIES,
-    ROTATION_QUANTITIES,
-    STATE,
-    TURN_QUANTITIES,
-)
+from dalembert.expressions import symbols
 
 __all__ = [
     "COORDINATES", "DEFLECTION", "LAW", "LINEAR", "MOTION", "PARAMETERS", "PASSING", "POSE", "POSITIONS", "POTENTIAL",
@@ -22,9 +15,9 @@ __all__ = [
     "Allowed",
 ]  # fmt: skip
 
-OF_POSITION = frozenset({"q", "x", "y", "z", "length", "angle", *ROTATION_QUANTITIES})
-OF_FORCES = frozenset(FEEDBACK_QUANTITIES)
-OF_VELOCITY = frozenset({*QUANTITIES} - OF_POSITION - OF_FORCES)
+OF_POSITION = frozenset({"q", "x", "y", "z", "length", "angle", *symbols.ROTATION_QUANTITIES})
+OF_FORCES = frozenset(symbols.FEEDBACK_QUANTITIES)
+OF_VELOCITY = frozenset({*symbols.QUANTITIES} - OF_POSITION - OF_FORCES)
 
 
 @dataclass(frozen=True)
@@ -54,27 +47,27 @@ _ALL = OF_POSITION | OF_VELOCITY
 _LEVEL = "an equation at velocity level may not name accelerations and reactions, which follow from it"
 PARAMETERS = Allowed("nothing", "only parameters may stand here")
 TIMES = Allowed("`t` and inputs", "a drive may name t, inputs and parameters only", time=True)
-MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {STATE})
+MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {symbols.STATE})
 SIGNALS = Allowed(
     "`t`, states, inputs, positions and velocities",
     "it may not name accelerations and reactions, which depend on it",
     True,
-    _ALL | {STATE},
+    _ALL | {symbols.STATE},
 )
 LAW = Allowed(
     "`length`, `rate`, `t`, states, inputs and all references",
     time=True,
-    quantities=_ALL | OF_FORCES | {STATE},
-    local=LINE_QUANTITIES,
+    quantities=_ALL | OF_FORCES | {symbols.STATE},
+    local=symbols.LINE_QUANTITIES,
 )
-TURN = replace(LAW, words=LAW.words.replace("length", "angle"), local=TURN_QUANTITIES)
+TURN = replace(LAW, words=LAW.words.replace("length", "angle"), local=symbols.TURN_QUANTITIES)
 _DEFLECTIONS = tuple(f"{kind}{axis}" for kind in ("", "r", "v", "w") for axis in "xyz")
 DEFLECTION = replace(
     LAW, words=f"`{'`, `'.join(_DEFLECTIONS)}`, `t`, states, inputs and all references", local=_DEFLECTIONS
 )
 LINEAR = Allowed("`t`, positions and velocities; linear in velocities", _LEVEL, time=True, quantities=_ALL, linear=True)
 PASSING = Allowed(
-    "`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {STATE}, moving=True
+    "`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {symbols.STATE}, moving=True
 )
 POSITIONS = Allowed(
     "`t`, `q`, `x`, `y`, `z`, `R…`, `length`",

@@ -39,10 +39,10 @@ _HOLLOW = ("sphere", "cylinder", "curve")
 def touching(motion: Motion, bodies: tuple[str, str], surfaces: tuple[Surface, Surface], frame: str) -> Touching:
     """Gap, point and gradient of a pair of surfaces."""
     first, second = (_placed(motion, body, given, frame) for body, given in zip(bodies, surfaces, strict=True))
-    kinds = _kinds(surfaces)
-    if kinds in PAIRS:
-        return PAIRS[kinds](motion, first, second)
-    found = PAIRS[kinds[1], kinds[0]](motion, second, first)
+    one, other = _kinds(surfaces)
+    if other in PAIRS.get(one, {}):
+        return PAIRS[one][other](motion, first, second)
+    found = PAIRS[other][one](motion, second, first)
     return Touching(found.gap, found.point, -found.gradient)
 
 
@@ -70,8 +70,8 @@ def _check_kinds(site: Site, surfaces: tuple[Surface, Surface]) -> None:
     if "mesh" in kinds:
         message = "a mesh touches nothing: contact is between surfaces with a formula"
         site.report("surfaces", message, "spheres or points where it touches, against a plane, a sphere or a curve")
-    elif _kinds(surfaces) not in PAIRS and _kinds(surfaces)[::-1] not in PAIRS:
-        known = ", ".join(sorted(f"{a} and {b}" for a, b in PAIRS))
+    elif not any(b in PAIRS.get(a, {}) for a, b in (_kinds(surfaces), _kinds(surfaces)[::-1])):
+        known = ", ".join(sorted(f"{a} and {b}" for a, others in PAIRS.items() for b in others))
         site.report("surfaces", f"{kinds[0]} against {kinds[1]} is no pair that is known", f"one of {known}")
 
 
@@ -322,17 +322,13 @@ def _bend(radius: sp.Expr) -> sp.Expr:
     return cast(sp.Expr, radius.diff(ANGLE, 2))
 
 
-PAIRS: dict[tuple[str, str], Callable[[Motion, Placed, Placed], Touching]] = {
-    ("plane", "sphere"): _on_plane,
-    ("sphere", "sphere"): _two_spheres,
-    ("plane", "disc"): _disc_on_plane,
-    ("curve", "point"): _point_on_curve,
-    ("curve", "sphere"): _roller_on_curve,
-    ("cylinder", "sphere"): _in_cylinder,
-    ("torus", "sphere"): _on_torus,
-    ("terrain", "point"): point_on_terrain,
-    ("terrain", "sphere"): ball_on_terrain,
-    ("path", "sphere"): roller_on_path,
-    ("plane", "path"): path_on_plane,
-    ("path", "path"): path_on_path,
+# What touches what, and how.
+PAIRS: dict[str, dict[str, Callable[[Motion, Placed, Placed], Touching]]] = {
+    "plane": {"sphere": _on_plane, "disc": _disc_on_plane, "path": path_on_plane},
+    "sphere": {"sphere": _two_spheres},
+    "curve": {"point": _point_on_curve, "sphere": _roller_on_curve},
+    "cylinder": {"sphere": _in_cylinder},
+    "torus": {"sphere": _on_torus},
+    "terrain": {"point": point_on_terrain, "sphere": ball_on_terrain},
+    "path": {"sphere": roller_on_path, "path": path_on_path},
 }

@@ -13,8 +13,9 @@ import numpy as np
 
 from dalembert.export.native_events import ENDED, HAPPENED, react
 from dalembert.export.native_run import ACTED, Live, first_state, go, restart
-from dalembert.integrators.loop import FAILED, FINISHED, GO_ON, write
+from dalembert.integrators.ends import FAILED, FINISHED, GO_ON
 from dalembert.integrators.problem import Memory, Problem, Stepper
+from dalembert.integrators.switching import write
 from dalembert.native import Flag, Int, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, RESTART
 

@@ -9,8 +9,10 @@ import numpy as np
 from dalembert.export.native_events import HAPPENED, Events, react
 from dalembert.export.native_start import READY, Start, assemble_natively
 from dalembert.export.native_watch import Watch, finish, watch_outputs
-from dalembert.integrators.loop import EVENT, FAILED, FINISHED, STIFF, integrate, write
+from dalembert.integrators.ends import EVENT, FAILED, FINISHED, STIFF
+from dalembert.integrators.loop import integrate
 from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
+from dalembert.integrators.switching import write
 from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 

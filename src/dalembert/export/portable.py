@@ -9,25 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from dalembert.constraints import Belt, Cable, Coupler, Drive, Equation, Explicit, Gear, Rack, RollingSurface
+from dalembert import constraints, forces
 from dalembert.elements import Placement, Record
 from dalembert.elements.base import formulas_in, records_in
 from dalembert.elements.surfaces import Surface
 from dalembert.errors import DalembertError
 from dalembert.expressions import STATE, references
-from dalembert.forces import (
-    Bushing,
-    Contact,
-    JointForce,
-    MovingFrame,
-    PointForce,
-    Potential,
-    Spring,
-    Stop,
-    Strut,
-    Torque,
-    TorsionalSpring,
-)
 from dalembert.joints import JointData
 from dalembert.joints.custom import CustomData, CustomMotion
 from dalembert.joints.point import DistanceData
@@ -56,26 +43,26 @@ PORTABLE: dict[type[Record], frozenset[str]] = {
         CustomMotion: "coordinates position rpy equations measure",
         Placement: "position rpy quaternion rotation",
         Surface: "at axis start radius inside",
-        Coupler: "active terms offset",
-        Gear: "active joints ratio offset",
-        Rack: "active pinion rack radius offset",
-        Equation: "active formula level",
-        Drive: "active joint motion index",
-        Explicit: "active joint formulas",
-        Cable: "active bodies at radii axis feed frame",
-        Belt: "active joints radii",
-        RollingSurface: "active bodies center surface axis slips",
-        Spring: "bodies at stiffness damping length frame",
-        Strut: "bodies at push frame",
-        TorsionalSpring: "joint index stiffness damping angle",
-        Bushing: "bodies point stiffness damping angular_stiffness angular_damping frame",
-        PointForce: "body value at axes frame",
-        Torque: "body value reaction_on axes",
-        JointForce: "joint value index",
-        Potential: "formula",
-        MovingFrame: "rotation acceleration body",
-        Stop: f"{_TOUCH} of lower upper",
-        Contact: f"{_TOUCH} bodies surfaces young poisson friction slip frame",
+        constraints.Coupler: "active terms offset",
+        constraints.Gear: "active joints ratio offset",
+        constraints.Rack: "active pinion rack radius offset",
+        constraints.Equation: "active formula level",
+        constraints.Drive: "active joint motion index",
+        constraints.Explicit: "active joint formulas",
+        constraints.Cable: "active bodies at radii axis feed frame",
+        constraints.Belt: "active joints radii",
+        constraints.RollingSurface: "active bodies center surface axis slips",
+        forces.Spring: "bodies at stiffness damping length frame",
+        forces.Strut: "bodies at push frame",
+        forces.TorsionalSpring: "joint index stiffness damping angle",
+        forces.Bushing: "bodies point stiffness damping angular_stiffness angular_damping frame",
+        forces.PointForce: "body value at axes frame",
+        forces.Torque: "body value reaction_on axes",
+        forces.JointForce: "joint value index",
+        forces.Potential: "formula",
+        forces.MovingFrame: "rotation acceleration body",
+        forces.Stop: f"{_TOUCH} of lower upper",
+        forces.Contact: f"{_TOUCH} bodies surfaces young poisson friction slip frame",
         StateVariable: "rate initial unit",
         InputSignal: "default unit",
         Table: "x y outside",

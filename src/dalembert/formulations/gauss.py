@@ -12,14 +12,7 @@ from dalembert.formulations.udwadia_kalaba import has_inverse
 from dalembert.native import native
 from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, System, watch
 from dalembert.numerics.elimination import lower_substitute
-from dalembert.numerics.linear import (
-    RANK_TOLERANCE,
-    ROUNDING,
-    cholesky,
-    largest_entry,
-    orthogonal_factors,
-    pseudo_solve,
-)
+from dalembert.numerics.linear import cholesky, largest_entry, orthogonal_factors, pseudo_solve, ranked_factors
 from dalembert.numerics.solver_steps import undetermined
 
 __all__ = ["Gauss"]
@@ -53,7 +46,7 @@ def _solver(c: Context, t: float, e: System, out: Solution) -> int:
     if not good:
         return undetermined(c, M, A, ILL_CONDITIONED)
     # Aᵀ P = Q R:  the constraints decide Q₁ᵀ u̇ = y …
-    rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    rank, ratio, Q, R, pivots = ranked_factors(A)
     y, conflict = np.zeros(n), 0.0
     for i in range(m):
         rest = -e.gamma[pivots[i]]
@@ -95,5 +88,5 @@ class Gauss(BlockFormulation):
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         _, L, _ = _weight(M, np.zeros(len(M)), A, np.zeros(len(A)))
-        rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+        rank, _, Q, _, _ = ranked_factors(A)
         return (Q[rank:] @ L).T

@@ -14,11 +14,10 @@ from dalembert.numerics.context import ILL_CONDITIONED, OK, Context, Solution, S
 from dalembert.numerics.elimination import equilibrate, semi_cholesky, upper_substitute
 from dalembert.numerics.linear import (
     RANK_TOLERANCE,
-    ROUNDING,
     cholesky_substitute,
-    largest_entry,
     orthogonal_factors,
     pseudo_solve,
+    ranked_factors,
 )
 from dalembert.numerics.solver_steps import largest_residual, undetermined
 
@@ -129,7 +128,7 @@ def _solver(c: Context, t: float, e: System, out: Solution) -> int:
         x *= scale
         multipliers += x[:m]
         du += G @ force + W @ x[:m] + N @ x[m:]
-    rank, ratio, Q, R, pivots = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    rank, ratio, Q, R, pivots = ranked_factors(A)
     watch(c, rank, ratio, largest_residual(A, e.gamma, du))
     if rank < m:
         pseudo_solve(rank, Q, R, pivots, M @ du - f, multipliers)

@@ -11,14 +11,7 @@ from dalembert.formulations.base import BlockFormulation
 from dalembert.native import native
 from dalembert.numerics.context import FAILED, ILL_CONDITIONED, OK, Context, Solution, System
 from dalembert.numerics.elimination import lower_substitute, semi_cholesky, upper_substitute
-from dalembert.numerics.linear import (
-    RANK_TOLERANCE,
-    ROUNDING,
-    cholesky,
-    largest_entry,
-    orthogonal_factors,
-    pseudo_solve,
-)
+from dalembert.numerics.linear import cholesky, orthogonal_factors, pseudo_solve, ranked_factors
 from dalembert.numerics.solver_steps import multipliers_after, undetermined
 
 __all__ = ["UdwadiaKalaba", "has_inverse"]
@@ -48,7 +41,7 @@ def _with_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
     B = A.T.copy()
     for j in range(B.shape[1]):
         lower_substitute(L, B[:, j])
-    rank, ratio, Q, R, pivots = orthogonal_factors(B, RANK_TOLERANCE, ROUNDING * largest_entry(B))
+    rank, ratio, Q, R, pivots = ranked_factors(B)
     pseudo_solve(rank, Q, R, pivots, -gamma - A @ a, du)
     upper_substitute(L, du)
     du += a
@@ -59,7 +52,7 @@ def _with_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray
 def _without_inverse(M: np.ndarray, f: np.ndarray, A: np.ndarray, gamma: np.ndarray, du: np.ndarray):
     """u̇ = [(1 − A⁺A) M; A]⁺ [(1 − A⁺A) f; −γ],  the upper rows scaled to the size of the others."""
     m, n = A.shape
-    rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
+    rank, ratio, Q, _, _ = ranked_factors(A)
     free = Q[rank:]
     N = (free.T @ free) / max(np.abs(M).max(), 1e-300)
     G, rhs = np.empty((n + m, n)), np.empty(n + m)

@@ -77,9 +77,9 @@ class _Instant:
             self.reference, seed, t=self.t, spread=0.1, size=size, parameters=self.parameters
         )
         own = self.reference.coordinates.own_states
-        self.states = {state.name: float(rng.normal()) for state in own}
-        for state in own:
-            self.q[state.q] = self.states[state.name]
+        self.states = {name: float(rng.normal()) for name in own}
+        for name, place in own.items():
+            self.q[place] = self.states[name]
         self.equations = equations_at(self.reference.coordinates, self.t, self.q, self.u, self.parameters, size)
         joints = {name: self.equations.joint_coordinates(name)[0] for name in self.reference.flat.joints}
         self.turns = {(name, i): value for name, values in joints.items() for i, value in enumerate(values)}

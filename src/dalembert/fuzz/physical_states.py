@@ -84,8 +84,8 @@ def transfer(
     for winding in coordinates.windings:
         known = (windings or {}).get((winding.joint, winding.index))
         q[winding.q] = q[winding.q] if known is None else known
-    for state in coordinates.own_states:
-        q[state.q] = (states or {}).get(state.name, q[state.q])
+    for name, place in coordinates.own_states.items():
+        q[place] = (states or {}).get(name, q[place])
     return q, u
 
 

@@ -9,20 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.algebra import NUMPY
+from dalembert.fuzz import random_models
 from dalembert.fuzz.random_elements import Drawn, add_elements
-from dalembert.fuzz.random_models import (
-    HOLONOMIC,
-    NONHOLONOMIC,
-    UNIT,
-    Size,
-    add_forces,
-    draw_body,
-    grow,
-    loop_model,
-    scalar_joints,
-    slides,
-    tree_model,
-)
 from dalembert.joints import JOINTS
 from dalembert.model import Mechanism, Model, flatten
 
@@ -32,7 +20,7 @@ MOST_LOOPS, MOST_BODIES = 4, 6
 # Powers of ten, either way, that units of length (m), mass (kg) and time (s) are drawn from.
 SCALES = (6, 6, 3)
 FREEDOM = {kind: JOINTS[kind](**{key.strip("[]"): 1.0 for key in JOINTS[kind].parameters}).nv
-           for kind in HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
+           for kind in random_models.HOLONOMIC if kind != "custom"} | {"custom": 1}  # fmt: skip
 # What a tree needs to be closed by almost anything.
 LOOSE = ("spherical", "universal", "free", "cylindrical", "spherical", "revolute")
 # What gears and drives act on.
@@ -51,7 +39,7 @@ def closings(loops: int, rest: list[str], tree: tuple[str, ...]) -> tuple[str, .
     return tuple(taken)
 
 
-def planar_row(loops: int, seed: int, slider: bool = False, size: Size = UNIT) -> Model:
+def planar_row(loops: int, seed: int, slider: bool = False, size: random_models.Size = random_models.UNIT) -> Model:
     """Four-bars in a row with spatial hinges: 3 redundant equations in each loop, one degree of freedom."""
     rng = np.random.default_rng(seed)
     model = Model(f"row of {loops}", gravity=(size.acceleration, -9.81 * size.acceleration, 0))
@@ -87,45 +75,49 @@ def drawn_coordinate(model: Model, joint: str) -> float:
     return float(placed.joint.coordinates(NUMPY, X)[0])
 
 
-def draw_size(rng: np.random.Generator) -> Size:
+def draw_size(rng: np.random.Generator) -> random_models.Size:
     """Half of all mechanisms are of everyday size, the others of any: of length, of mass and of time."""
     if rng.random() < 0.5:
-        return UNIT
-    return Size(*(float(10 ** rng.uniform(-scale, scale)) for scale in SCALES))
+        return random_models.UNIT
+    return random_models.Size(*(float(10 ** rng.uniform(-scale, scale)) for scale in SCALES))
 
 
-def random_model(seed: int, size: Size = UNIT) -> Model:
+def random_model(seed: int, size: random_models.Size = random_models.UNIT) -> Model:
     """A valid model; which sort it is, is drawn too."""
     rng = np.random.default_rng([seed, 1])
     sort = rng.choice(["tree", "loops", "rolling", "row"], p=[0.35, 0.4, 0.1, 0.15])
     inner = int(rng.integers(1 << 30))
     forces = bool(rng.random() < 0.6)
-    kinds = list(HOLONOMIC)
+    kinds = list(random_models.HOLONOMIC)
     if sort == "tree":
         kinds = SIMPLE if rng.random() < 0.5 else kinds
         chosen = tuple(str(kind) for kind in rng.choice(kinds, size=rng.integers(1, MOST_BODIES)))
         chosen = ("revolute", *chosen[1:]) if all(FREEDOM[kind] == 0 for kind in chosen) else chosen
-        model = tree_model(inner, chosen, forces=forces, size=size)
+        model = random_models.tree_model(inner, chosen, forces=forces, size=size)
     elif sort == "loops":
         loops = int(rng.integers(1, MOST_LOOPS + 1))
         tree = tuple(str(kind) for kind in rng.permutation(LOOSE)[: 2 + loops])
         rest = [str(kind) for kind in rng.permutation(kinds) if kind != "free"]
-        model = loop_model(inner, tree, closings(loops, rest, tree), forces=forces, size=size)
+        model = random_models.loop_model(inner, tree, closings(loops, rest, tree), forces=forces, size=size)
     elif sort == "row":
         model = planar_row(int(rng.integers(1, MOST_LOOPS)), inner, slider=bool(rng.random() < 0.4), size=size)
     else:
-        start = str(rng.choice(NONHOLONOMIC))
-        model = tree_model(inner, (start, str(rng.choice(["revolute", "spherical"]))), forces=forces, size=size)
+        start = str(rng.choice(random_models.NONHOLONOMIC))
+        model = random_models.tree_model(
+            inner, (start, str(rng.choice(["revolute", "spherical"]))), forces=forces, size=size
+        )
     _constrain(model, rng, size)
     _branch(model, rng, size)
     return _nested(model, rng, size)
 
 
-def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
+def _constrain(model: Model, rng: np.random.Generator, size: random_models.Size) -> None:
     """Drives, gears, racks, couplers, equations, dependent coordinates, none of which contradicts the drawing."""
-    inside = [joint for joint in scalar_joints(model) if not joint.cut and not joint.kind.startswith("rolling")]
+    inside = [
+        joint for joint in random_models.scalar_joints(model) if not joint.cut and not joint.kind.startswith("rolling")
+    ]
     joints = [str(joint.name) for joint in inside if FREEDOM[joint.kind] == 1]
-    long = {str(joint.name): size.length if slides(joint.kind) else 1.0 for joint in inside}
+    long = {str(joint.name): size.length if random_models.slides(joint.kind) else 1.0 for joint in inside}
     at = {name: drawn_coordinate(model, name) for name in joints}
     rng.shuffle(joints)
     if joints and rng.random() < 0.25:
@@ -158,7 +150,7 @@ def _constrain(model: Model, rng: np.random.Generator, size: Size) -> None:
     add_elements(Drawn(model, rng, size, joints, at, left))
 
 
-def _branch(model: Model, rng: np.random.Generator, size: Size) -> None:
+def _branch(model: Model, rng: np.random.Generator, size: random_models.Size) -> None:
     """Forces with branches, outputs and events that change nothing of the equations."""
     last, L = next(body.name for body in reversed(model.bodies) if body.mass != 0), size.length
     k, F = size.stiffness, size.force
@@ -173,16 +165,16 @@ def _branch(model: Model, rng: np.random.Generator, size: Size) -> None:
         model.output("height", f"z({last})/{L!r}", unit="1")
 
 
-def _nested(model: Model, rng: np.random.Generator, size: Size) -> Model:
+def _nested(model: Model, rng: np.random.Generator, size: random_models.Size) -> Model:
     """The model itself, or inside another one that has a tree of its own."""
     if rng.random() > 0.2:
         return model
     outer = Model(f"around {model.name}", gravity=model.gravity)
-    draw_body(outer, rng, "carrier", size.length * rng.normal(size=3), size)
+    random_models.draw_body(outer, rng, "carrier", size.length * rng.normal(size=3), size)
     outer.prismatic("rail", "ground", "carrier", point=(0, 0, 0), axis=tuple(rng.normal(size=3)))
     inner = Model("part", gravity=model.gravity)
-    grow(inner, rng, ("revolute", "spherical")[: rng.integers(1, 3)], size)
-    add_forces(inner, rng, size)
+    random_models.grow(inner, rng, ("revolute", "spherical")[: rng.integers(1, 3)], size)
+    random_models.add_forces(inner, rng, size)
     freedom = sum(FREEDOM[joint.kind] for joint in inner.joints)
     add_elements(Drawn(inner, rng, size, ["j0"], {"j0": drawn_coordinate(inner, "j0")}, freedom), inside=True)
     pose = {"position": tuple(size.length * rng.normal(size=3)), "quaternion": tuple(rng.normal(size=4))}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dalembert.errors import DalembertError
-from dalembert.integrators import loop
+from dalembert.integrators import ends, loop
 from dalembert.integrators.problem import Memory, Monitor, Problem, Step, Stepper
 
 __all__ = [
@@ -23,17 +23,17 @@ __all__ = [
 class Status(IntEnum):
     """How a time loop ended."""
 
-    FINISHED = loop.FINISHED
-    STEP_TOO_SMALL = loop.STEP_TOO_SMALL
-    FAILED = loop.FAILED
-    TOO_MANY_STEPS = loop.TOO_MANY_STEPS
-    STOPPED = loop.STOPPED
-    PAUSED = loop.PAUSED
-    EVENT = loop.EVENT
-    STIFF = loop.STIFF
-    NO_CONVERGENCE = loop.NO_CONVERGENCE
-    NO_HEADWAY = loop.NO_HEADWAY
-    ILL_CONDITIONED = loop.ILL_CONDITIONED
+    FINISHED = ends.FINISHED
+    STEP_TOO_SMALL = ends.STEP_TOO_SMALL
+    FAILED = ends.FAILED
+    TOO_MANY_STEPS = ends.TOO_MANY_STEPS
+    STOPPED = ends.STOPPED
+    PAUSED = ends.PAUSED
+    EVENT = ends.EVENT
+    STIFF = ends.STIFF
+    NO_CONVERGENCE = ends.NO_CONVERGENCE
+    NO_HEADWAY = ends.NO_HEADWAY
+    ILL_CONDITIONED = ends.ILL_CONDITIONED
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,8 @@ import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
 
 from dalembert.integrators.base import AdaptiveSteps, Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, land
+from dalembert.integrators.ends import FAILED, GO_ON, REJECTED
+from dalembert.integrators.loop import land
 from dalembert.integrators.radau import power
 from dalembert.integrators.runge_kutta import first_step
 from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.integrators.base import Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
-from dalembert.native import Flag, Int, Integers, Matrix, Real, Ref, Vector, native
+from dalembert.integrators.base import Memory, Problem, Stepper, Stepwise
+from dalembert.integrators.ends import FAILED, GO_ON, NO_CONVERGENCE
+from dalembert.integrators.loop import land, wind
+from dalembert.integrators.problem import NewtonStep
+from dalembert.native import Flag, Int, Real, Ref, Vector, native
 from dalembert.numerics.linear import lu_factor, lu_solve
 
 __all__ = ["GeneralizedAlpha"]
@@ -31,19 +33,15 @@ class AlphaMemory(Memory):
     multipliers = Vector("rows")
 
 
-class AlphaStep(Step):
-    """A step, the method's constants, and working space: z = (q, u, u̇, λ) and the residual there, (q, δ) and
-    q ∘ exp(δ), Newton's matrix, ẏ at the end of the step."""
+class AlphaStep(NewtonStep):
+    """A step, the method's constants, and working space: z = (q, u, u̇, λ) and the residual there, (q, δ), ẏ at the
+    end of the step."""
 
-    nq, nv, rows = 3 * Int()
     alpha_m, alpha_f, beta, gamma = 4 * Real()
     memory = Ref(AlphaMemory)
     z = Vector("nq + 2 * nv + rows")
     balance = Vector("nv + rows + (3 * (nv + rows) + rows) * nv")
     given = Vector("nq + nv")
-    moved = Vector("nq + 2 * nv * nv")
-    S = Matrix("nv + rows", "nv + rows")
-    pivots = Integers("nv + rows")
     rate = Vector("size")
 
 

@@ -37,11 +37,7 @@ from dalembert.integrators.switching import (
 from dalembert.native import native, rare
 from dalembert.numerics.context import CHOOSE
 
-__all__ = [
-    "EVENT", "FAILED", "FINISHED", "GO_ON", "ILL_CONDITIONED", "NO_CONVERGENCE", "NO_HEADWAY", "PAUSE", "PAUSED",
-    "REJECTED", "STEP_TOO_SMALL", "STIFF", "STOP", "STOPPED", "TOO_MANY_STEPS", "hermite", "integrate", "land", "wind",
-    "write",
-]  # fmt: skip
+__all__ = ["PAUSE", "STOP", "hermite", "integrate", "land", "wind"]
 
 # Requests in ``Monitor.request``.
 STOP, PAUSE = 1, 2

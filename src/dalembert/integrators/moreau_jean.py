@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
-from dalembert.integrators.loop import FAILED, GO_ON, land
+from dalembert.integrators.ends import FAILED, GO_ON
+from dalembert.integrators.loop import land
 from dalembert.native import Ref, Vector, native
 
 __all__ = ["MoreauJean"]

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
-from dalembert.integrators.loop import FAILED, GO_ON
+from dalembert.integrators.ends import FAILED, GO_ON
 from dalembert.native import Int, Ref, Vector, native
 
 __all__ = ["MuntheKaas"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from dalembert.native import Flag, Function, Int, Integers, Matrix, Native, Real, Record, Ref, Vector
 
-__all__ = ["Memory", "Monitor", "Problem", "Step", "Stepper"]
+__all__ = ["Memory", "Monitor", "NewtonStep", "Problem", "Step", "Stepper"]
 
 
 class Problem(Record):
@@ -161,6 +161,16 @@ class Step(Record):
     problem = Ref(Problem)
     new, scratch = 2 * Vector("size")
     D = Matrix("4 + more_powers", "size")
+
+
+class NewtonStep(Step):
+    """A step that Newton's method finds: lengths of q, u and λ, q ∘ exp(δ) with D and its inverse, and the matrix that
+    becomes its factors."""
+
+    nq, nv, rows = 3 * Int()
+    moved = Vector("nq + 2 * nv * nv")
+    S = Matrix("nv + rows", "nv + rows")
+    pivots = Integers("nv + rows")
 
 
 class Stepper(Record):

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polyfromroots
 
 from dalembert.integrators.base import AdaptiveSteps, Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, REJECTED
+from dalembert.integrators.ends import FAILED, GO_ON, REJECTED
 from dalembert.integrators.runge_kutta import first_step
 from dalembert.native import ComplexMatrix, Flag, Function, Int, Integers, Matrix, Real, Ref, Vector, native
 from dalembert.numerics.context import RESTART

@@ -11,7 +11,8 @@ import numpy as np
 
 from dalembert.integrators import tables
 from dalembert.integrators.base import AdaptiveSteps, EqualSteps, Memory, Problem, Step, Stepper, Stepwise
-from dalembert.integrators.loop import FAILED, GO_ON, REJECTED, hermite, land
+from dalembert.integrators.ends import FAILED, GO_ON, REJECTED
+from dalembert.integrators.loop import hermite, land
 from dalembert.native import Int, Matrix, Real, Record, Ref, Vector, native, rare
 
 __all__ = ["DormandPrince8", "Euler", "FixedStep", "RungeKutta4", "Tsitouras5", "first_step"]

@@ -16,6 +16,7 @@ import numpy as np
 from dalembert.errors import DalembertError
 from dalembert.integrators import loop
 from dalembert.integrators.base import AdaptiveSteps, Memory, Monitor, Problem, Status
+from dalembert.integrators.switching import write
 from dalembert.native import Native, native
 
 __all__ = ["SciPy"]
@@ -106,7 +107,7 @@ class SciPy(AdaptiveSteps):
             for i in range(memory.written, int(np.searchsorted(times, cast(float, solver.t), side="right"))):
                 at_end = times[i] == solver.t
                 found = _retracted(problem, times[i], solver.y if at_end else solver.dense_output()(times[i]))
-                if loop.write(problem, float(times[i]), found, out[i]) != 0:
+                if write(problem, float(times[i]), found, out[i]) != 0:
                     raise _Failure("decode")
                 memory.written = i + 1
             memory.y[:], memory.t = _retracted(problem, solver.t, solver.y), solver.t

@@ -7,9 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from dalembert.integrators.base import EqualSteps, Memory, Problem, Step, Stepper
-from dalembert.integrators.loop import FAILED, GO_ON, NO_CONVERGENCE, land, wind
-from dalembert.native import Int, Integers, Matrix, Outputs, Real, Ref, Vector, native
+from dalembert.integrators.base import EqualSteps, Memory, Problem, Stepper
+from dalembert.integrators.ends import FAILED, GO_ON, NO_CONVERGENCE
+from dalembert.integrators.loop import land, wind
+from dalembert.integrators.problem import NewtonStep
+from dalembert.native import Int, Matrix, Outputs, Real, Ref, Vector, native
 from dalembert.numerics.linear import cholesky, cholesky_substitute, lu_factor, lu_solve
 
 __all__ = ["Variational"]
@@ -44,20 +46,16 @@ class Projection(Outputs):
     M = Matrix("nv", "nv")
 
 
-class VariationalStep(Step):
-    """A step and its working space: (q, δ, h), q ∘ exp(δ) with D and its inverse, momenta, constraints at both ends,
-    impulses of the constraints, matrix and right-hand side of Newton's method."""
+class VariationalStep(NewtonStep):
+    """A step and its working space: (q, δ, h), momenta, constraints at both ends, impulses of the constraints, the
+    right-hand side of Newton's method."""
 
-    nq, nv, rows = 3 * Int()
     memory = Ref(VariationalMemory)
     given = Vector("nq + nv + 1")
-    moved = Vector("nq + 2 * nv * nv")
     momenta = Vector("2 * nv + 1 + nv * nv")
     here, there = 2 * Vector("rows + rows * nv + nv * nv")
     impulse = Vector("rows")
-    S = Matrix("nv + rows", "nv + rows")
     r = Vector("nv + rows")
-    pivots = Integers("nv + rows")
 
 
 @native

@@ -2,7 +2,7 @@
 # ruff: noqa: E501
 # fmt: off
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from dalembert.constraints.balance import Balance
 from dalembert.constraints.contact_friction import ContactFriction
@@ -26,123 +26,116 @@ from dalembert.model.data import Body
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]: ...
 
+class SolidOptions(TypedDict, total=False):
+    mass: Any  # default: None
+    density: Any  # default: None
+    color: Any  # default: None
+    frame: Any  # default: "world"
+
+class JointOptions(TypedDict, total=False):
+    frame: Any  # default: "world"
+    frame_1: Any  # default: None
+    frame_2: Any  # default: None
+    reference: Any  # default: None
+    armature: Any  # default: None
+    cut: bool  # default: False
+
 class ElementMethods:
-    def rod(self, name: str, start: Any, end: Any, *, mass: Any = None, density: Any = None, radius: Any = None,
-        color: Any = None, frame: Any = "world") -> Body:
+    def rod(self, name: str, start: Any, end: Any, *, radius: Any = None, **more: Unpack[SolidOptions]) -> Body:
         """A round rod between two points: m l²/12 across, m r²/2 about its axis; without a radius none about its axis."""
 
-    def cylinder(self, name: str, start: Any, end: Any, radius: Any, *, mass: Any = None, density: Any = None,
-        inner: Any = 0, color: Any = None, frame: Any = "world") -> Body:
+    def cylinder(self, name: str, start: Any, end: Any, radius: Any, *, inner: Any = 0,
+        **more: Unpack[SolidOptions]) -> Body:
         """A cylinder between two points, full or hollow: m (r² + r_i²)/2 about its axis."""
 
-    def box(self, name: str, pose: Any, size: Any, *, mass: Any = None, density: Any = None, color: Any = None,
-        frame: Any = "world") -> Body:
+    def box(self, name: str, pose: Any, size: Any, **more: Unpack[SolidOptions]) -> Body:
         """A solid box with edges a, b, c: m (b² + c²)/12 about the first …."""
 
-    def plate(self, name: str, pose: Any, size: Any, *, mass: Any = None, density: Any = None,
-        thickness: Any = None, color: Any = None, frame: Any = "world") -> Body:
+    def plate(self, name: str, pose: Any, size: Any, *, thickness: Any = None,
+        **more: Unpack[SolidOptions]) -> Body:
         """A rectangular plate with edges a, b: m b²/12, m a²/12, m (a² + b²)/12, thickness besides."""
 
-    def disc(self, name: str, center: Any, radius: Any, *, mass: Any = None, density: Any = None,
-        axis: Any = (0, 0, 1), thickness: Any = None, color: Any = None, frame: Any = "world") -> Body:
+    def disc(self, name: str, center: Any, radius: Any, *, axis: Any = (0, 0, 1), thickness: Any = None,
+        **more: Unpack[SolidOptions]) -> Body:
         """A solid disc: m r²/2 about its axis, m (3 r² + t²)/12 across."""
 
-    def ring(self, name: str, center: Any, radius: Any, *, mass: Any = None, density: Any = None,
-        axis: Any = (0, 0, 1), tube: Any = None, color: Any = None, frame: Any = "world") -> Body:
+    def ring(self, name: str, center: Any, radius: Any, *, axis: Any = (0, 0, 1), tube: Any = None,
+        **more: Unpack[SolidOptions]) -> Body:
         """A ring, thin or with a round section of radius a: m (r² + 3a²/4) about its axis, m (r²/2 + 5a²/8) across."""
 
-    def sphere(self, name: str, center: Any, radius: Any, *, mass: Any = None, density: Any = None, inner: Any = 0,
-        color: Any = None, frame: Any = "world") -> Body:
+    def sphere(self, name: str, center: Any, radius: Any, *, inner: Any = 0, **more: Unpack[SolidOptions]) -> Body:
         """A ball: 2 m r²/5 about every axis; 2 m (r⁵ − r_i⁵) / 5 (r³ − r_i³) with a hollow inside."""
 
     def revolute(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A hinge. One coordinate: the angle (rad)."""
 
     def prismatic(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A slide. One coordinate: the displacement (m)."""
 
     def cylindrical(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A shaft in a sleeve. Coordinates: displacement (m), angle (rad)."""
 
     def screw(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None, pitch: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A nut on a thread. One coordinate: the angle (rad); it advances by ``pitch`` meters per revolution."""
 
     def universal(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        axis_2: Any = None, frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None,
-        armature: Any = None, cut: bool = False) -> JointData:
+        axis_2: Any = None, **more: Unpack[JointOptions]) -> JointData:
         """A Cardan cross. Coordinates: angle about x of the first body, then about y of the second (rad)."""
 
-    def spherical(self, name: str, first: Any, second: Any, *, point: Any = None, frame: Any = "world",
-        frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+    def spherical(self, name: str, first: Any, second: Any, *, point: Any = None,
+        **more: Unpack[JointOptions]) -> JointData:
         """A ball and socket. Coordinates: unit quaternion (w, x, y, z); velocities: ω in second-body axes (rad/s)."""
 
     def planar(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A book on a table. Coordinates: x, y (m), angle (rad)."""
 
-    def translational(self, name: str, first: Any, second: Any, *, point: Any = None, frame: Any = "world",
-        frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+    def translational(self, name: str, first: Any, second: Any, *, point: Any = None,
+        **more: Unpack[JointOptions]) -> JointData:
         """A gantry. Coordinates: x, y, z (m)."""
 
     def planar_translation(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A drawing machine: it slides in a plane and keeps its direction. Coordinates: x, y (m)."""
 
     def schoenflies(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """The gripper of a SCARA robot: it moves anywhere and turns about z. Coordinates: x, y, z (m), angle (rad)."""
 
-    def fixed(self, name: str, first: Any, second: Any, *, point: Any = None, frame: Any = "world",
-        frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+    def fixed(self, name: str, first: Any, second: Any, *, point: Any = None,
+        **more: Unpack[JointOptions]) -> JointData:
         """No relative motion. No coordinates."""
 
-    def free(self, name: str, first: Any, second: Any, *, frame: Any = "world", frame_1: Any = None,
-        frame_2: Any = None, reference: Any = None, armature: Any = None, cut: bool = False) -> JointData:
+    def free(self, name: str, first: Any, second: Any, **more: Unpack[JointOptions]) -> JointData:
         """No constraint. Coordinates: quaternion (w, x, y, z), position (m); velocities: twist (ω, v) in body axes."""
 
     def point_on_line(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A bead on the z-line. Coordinates: displacement (m), quaternion."""
 
     def point_on_plane(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A point on the xy-plane. Coordinates: x, y (m), quaternion."""
 
     def distance(self, name: str, first: Any, second: Any, *, point: Any = None, point_2: Any = None,
-        length: Any = None, frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None,
-        armature: Any = None, cut: bool = False) -> JointData:
+        length: Any = None, **more: Unpack[JointOptions]) -> JointData:
         """A massless rod of ``length`` (m) with balls at both ends."""
 
     def rolling_disc(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        axis_2: Any = None, radius: Any = None, frame: Any = "world", frame_1: Any = None, frame_2: Any = None,
-        reference: Any = None, armature: Any = None, cut: bool = False) -> JointData:
+        axis_2: Any = None, radius: Any = None, **more: Unpack[JointOptions]) -> JointData:
         """A thin disc of ``radius`` (m), axis y, that rolls on the xy-plane of the first body."""
 
     def rolling_sphere(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
-        radius: Any = None, frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None,
-        armature: Any = None, cut: bool = False) -> JointData:
+        radius: Any = None, **more: Unpack[JointOptions]) -> JointData:
         """A sphere of ``radius`` (m) that rolls on the xy-plane of the first body."""
 
     def custom(self, name: str, first: Any, second: Any, *, point: Any = None, axis: Any = None,
         coordinates: Any = None, position: Any = None, rpy: Any = None, equations: Any = None, measure: Any = None,
-        frame: Any = "world", frame_1: Any = None, frame_2: Any = None, reference: Any = None, armature: Any = None,
-        cut: bool = False) -> JointData:
+        **more: Unpack[JointOptions]) -> JointData:
         """A joint whose pose is any smooth function of its coordinates, such as a cam or a guide along a curve."""
 
     def coupler(self, name: str, terms: Any, *, active: bool = True, offset: Any = 0) -> Coupler:

@@ -14,10 +14,11 @@ from dalembert.constraints import Equation
 from dalembert.elements import Gravity
 from dalembert.elements.base import Record
 from dalembert.errors import ModelError, Problem
-from dalembert.expressions import TIME, parameter, reference
+from dalembert.expressions import parameter, reference
 from dalembert.joints import JOINTS, Joint, JointData, data_of
 from dalembert.model.data import Body, Event, Output, Point, Shape, SubModel
-from dalembert.model.fields import checked, name_of, nearest, put
+from dalembert.model.described import Described
+from dalembert.model.fields import checked, name_of, nearest
 from dalembert.model.fmu_data import FMUElement
 from dalembert.model.methods import ElementMethods
 from dalembert.model.signals_data import InputSignal, StateVariable, Table
@@ -49,7 +50,7 @@ class _Gravity(Record):
 
 
 @public_class
-class Model(ElementMethods):
+class Model(Described, ElementMethods):
     """A mechanism: bodies, joints, constraints, forces, drives, events, parameters, sub-models.
 
     Geometry and inertia are given in world axes at the reference configuration, as CAD gives them. Numbers may be
@@ -72,8 +73,7 @@ class Model(ElementMethods):
         run = da.simulate(model, 2.0)
     """
 
-    t = TIME
-    _error = ModelError  # of public calls
+    _sections = SECTIONS
 
     def __init__(self, name: str, gravity: Any = (0, 0, -9.81), description: str = ""):
         self.name = name
@@ -351,10 +351,6 @@ class Model(ElementMethods):
 
     # Bookkeeping
 
-    def append(self, section: str, element: Any, source: str | None = None) -> Any:
-        """Add an element made elsewhere, as the file readers do."""
-        return put(self, SECTIONS, section, element, source)
-
     def remove(self, name: str) -> None:
         """Take an element out again: a body, joint, constraint, force, output, event or sub-model. What refers to it
         must go too; ``validate`` says what is left over.
@@ -371,13 +367,10 @@ class Model(ElementMethods):
         for values in (self.initial_values, self.initial_rates):
             values.pop(name, None)
 
-    def validate(self) -> None:
-        """Raise one ModelError that lists everything that is wrong."""
+    def _problems(self) -> list[Problem]:
         from dalembert.model.validate import problems
 
-        found = problems(self)
-        if found:
-            raise ModelError(found)
+        return problems(self)
 
     def to_data(self) -> dict[str, Any]:
         """The model as plain dictionaries, lists, numbers and texts."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import casadi as ca
 import sympy as sp
@@ -47,7 +47,7 @@ class Classified:
     expression: sp.Expr
     order: int
     affine_from: int
-    kind: str
+    kind: Literal["holonomic", "simple nonholonomic", "nonholonomic"]
     rheonomic: bool
     state: str = "used"
 

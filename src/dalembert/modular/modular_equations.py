@@ -28,6 +28,7 @@ from dalembert.modular.own_rows import own_rows
 from dalembert.modular.readable import Explicit
 from dalembert.modular.symbolic import composed_symbolic
 from dalembert.modular.variables import local
+from dalembert.passed_on import PassedOn
 
 if TYPE_CHECKING:
     from dalembert.modular.subsystem import Subsystem
@@ -86,15 +87,11 @@ class ModularEquations(ModularSystem):
         with deriving(self.name, "matrices over SymPy"):
             return composed_symbolic(self.description, self.order, choices)
 
-    @property
-    def B(self) -> LabeledMatrix:
-        """External invariants of the system in variables that its parts leave free."""
-        return self.composed.B
+    B = PassedOn[LabeledMatrix](
+        "composed.B", "External invariants of the system in variables that its parts leave free."
+    )
 
-    @property
-    def C(self) -> LabeledMatrix:
-        """The orthogonal complement of B."""
-        return self.composed.C
+    C = PassedOn[LabeledMatrix]("composed.C", "The orthogonal complement of B.")
 
     @cached_property
     def R(self) -> LabeledMatrix:
@@ -105,15 +102,10 @@ class ModularEquations(ModularSystem):
         """All variations by independent ones: δq⟨σ⟩ = S δq⟨σ⟩#."""
         return self.composed.S_rows(self.top)
 
-    @property
-    def f(self) -> LabeledMatrix:
-        """Effective forces on the variables that the parts leave free."""
-        return self.composed.f
-
-    @property
-    def f_bar(self) -> LabeledMatrix:
-        """Dynamic equations: effective forces on the independent variables, zero along every motion."""
-        return self.composed.f_bar
+    f = PassedOn[LabeledMatrix]("composed.f", "Effective forces on the variables that the parts leave free.")
+    f_bar = PassedOn[LabeledMatrix](
+        "composed.f_bar", "Dynamic equations: effective forces on the independent variables, zero along every motion."
+    )
 
     @cached_property
     def _own(self) -> list[tuple[Node, Any]]:

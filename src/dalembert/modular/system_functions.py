@@ -13,18 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.native import Function, Int, Integers, Kernel, Matrix, Outputs, Record, Ref, Vector, native
-from dalembert.numerics.context import (
-    CONFLICT,
-    FAILED,
-    FAILURES,
-    NO_CONVERGENCE,
-    NO_MASS,
-    OK,
-    Statistics,
-    finite,
-    give_up,
-    watch,
-)
+from dalembert.numerics.context import CONFLICT, FAILED, NO_CONVERGENCE, NO_MASS, OK, Statistics, finite, give_up, watch
 from dalembert.numerics.elimination_plan import Plan
 from dalembert.numerics.linear import solve_constrained
 from dalembert.numerics.reflections import largest_size
@@ -109,7 +98,7 @@ class SystemContext(Record):
 
     def failure(self) -> str:
         """Why the native code gave up, in words."""
-        return FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+        return self.statistics.reason()
 
 
 @native

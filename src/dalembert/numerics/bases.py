@@ -18,7 +18,7 @@ import numpy as np
 from dalembert.native import Int, Matrix, Outputs, Record, Ref, Vector, native
 from dalembert.numerics.context import Context
 from dalembert.numerics.elimination import jacobi_svd
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry, orthogonal_factors, pseudo_solve
+from dalembert.numerics.linear import RANK_TOLERANCE, orthogonal_factors, pseudo_solve, ranked_factors, rounding_of
 from dalembert.numerics.partition import strays
 
 __all__ = [
@@ -40,9 +40,9 @@ class KeptBasis(Record):
 @native
 def basis_by_qr(A: np.ndarray, gamma: np.ndarray):
     """B = Q₂ᵀ of Aᵀ P = Q R, taken at this very position."""
-    least, p = ROUNDING * largest_entry(A), np.zeros(A.shape[1])
-    rank, ratio, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, least)
-    same, _, Qa, Ra, pivots = orthogonal_factors(A.T.copy(), RANK_TOLERANCE, least)
+    p = np.zeros(A.shape[1])
+    rank, ratio, Q, _, _ = ranked_factors(A)
+    same, _, Qa, Ra, pivots = ranked_factors(A.T.copy())
     pseudo_solve(same, Qa, Ra, pivots, -gamma, p)
     return rank, ratio, Q[rank:].T.copy(), p
 
@@ -56,7 +56,7 @@ def basis_by_svd(A: np.ndarray, gamma: np.ndarray):
     order = np.argsort(-sizes)
     rank, ratio, p = 0, 1.0, np.zeros(n)
     for j in order[: min(m, n)]:
-        if not sizes[j] > max(RANK_TOLERANCE * sizes[order[0]], ROUNDING * largest_entry(A)):
+        if not sizes[j] > max(RANK_TOLERANCE * sizes[order[0]], rounding_of(A)):
             break
         rank, ratio = rank + 1, sizes[j] / sizes[order[0]]
         p -= V[:, j] * along[j] / sizes[j] ** 2
@@ -89,8 +89,7 @@ class RememberedBasis(Outputs):
 @native
 def _across(A: np.ndarray, B: np.ndarray):
     """Factors of A (1 − BᵀB); its rank is that of all velocities less that of B, if both determine them."""
-    least = ROUNDING * largest_entry(A)
-    return orthogonal_factors((A - (A @ B.T) @ B).T.copy(), RANK_TOLERANCE, least)
+    return orthogonal_factors((A - (A @ B.T) @ B).T.copy(), RANK_TOLERANCE, rounding_of(A))
 
 
 @native

@@ -6,7 +6,7 @@ import numpy as np
 
 from dalembert.native import native
 from dalembert.numerics.elimination import equilibrate
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, dot, largest_entry, orthogonal_factors, pseudo_solve
+from dalembert.numerics.linear import dot, orthogonal_factors, pseudo_solve, ranked_factors
 
 __all__ = ["close_loops"]
 
@@ -54,7 +54,7 @@ def close_loops(
         conflict = max(conflict, abs(s))
         multipliers[i] = total[i]
     stiff = A[:rows].copy()
-    rank, ratio, Q, R, pivots = orthogonal_factors(stiff, RANK_TOLERANCE, ROUNDING * largest_entry(stiff))
+    rank, ratio, Q, R, pivots = ranked_factors(stiff)
     if rank < rows:
         pseudo_solve(rank, Q, R, pivots, stiff.T @ multipliers.copy(), multipliers)
     return rank, ratio, conflict

@@ -55,6 +55,10 @@ class Statistics(Record):
     smallest_pivot, lowest_rank, highest_rank, largest_conflict, largest_correction, uniqueness = 6 * Real()
     projections, failure = 2 * Int()
 
+    def reason(self) -> str:
+        """Why the native code gave up, in words."""
+        return FAILURES.get(self.failure, "the native code gave up without a reason")
+
 
 class Blocks(Outputs):
     """What the dynamics kernel of a formulation with a solver gives; ``own``: blocks that the formulation adds."""
@@ -184,7 +188,7 @@ class Context(Record):
 
     def failure(self) -> str:
         """Why the native code gave up, in words."""
-        words = FAILURES.get(self.statistics.failure, "the native code gave up without a reason")
+        words = self.statistics.reason()
         if self.statistics.failure in (JAMMED, UNSETTLED):
             words += f" (det(1 − ∂found/∂assumed) = {self.statistics.uniqueness:.3g}; it must stay above zero)"
         return words

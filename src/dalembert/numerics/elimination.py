@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from dalembert.native import native
-from dalembert.numerics.linear import RANK_TOLERANCE, ROUNDING, largest_entry
+from dalembert.numerics.linear import RANK_TOLERANCE, largest_entry, rounding_of
 
 __all__ = [
     "echelon", "echelon_along", "echelon_basis", "equilibrate", "jacobi_svd", "lower_substitute", "semi_cholesky",
@@ -54,7 +54,7 @@ def echelon(A: np.ndarray, gamma: np.ndarray) -> tuple[int, float, np.ndarray, n
     T, rows, columns = np.empty((m, n + 1)), np.arange(m), np.arange(n)
     T[:, :n] = A
     T[:, n] = gamma
-    least, rank, ratio, first = ROUNDING * largest_entry(A), 0, 1.0, 0.0
+    least, rank, ratio, first = rounding_of(A), 0, 1.0, 0.0
     for k in range(min(m, n)):
         best, row, column = 0.0, k, k
         for i in range(k, m):
@@ -87,7 +87,7 @@ def echelon_along(
     T, rows = np.empty((m, n + 1)), np.arange(m)
     T[:, :n] = A
     T[:, n] = gamma
-    smallest, largest, least = np.inf, 0.0, ROUNDING * largest_entry(A)
+    smallest, largest, least = np.inf, 0.0, rounding_of(A)
     for k in range(rank):
         row = k
         for i in range(k, m):

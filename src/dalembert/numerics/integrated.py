@@ -192,13 +192,18 @@ def held_constraints_at(c: Context, t: float, q: np.ndarray) -> Closure:
 
 
 @native
+def _decoded(f: VariablesFunctions, t: float, y: np.ndarray) -> tuple[int, np.ndarray]:
+    """Whether y has an x, and x."""
+    x = np.empty(f.context.nq + f.context.nv + 1)
+    return f.decode(t, y, x), x
+
+
+@native
 def _retract(f: VariablesFunctions, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     """y back onto its manifold, by way of x."""
-    c = f.context
-    x = np.empty(c.nq + c.nv + 1)
-    status = f.decode(t, y, x)
+    status, x = _decoded(f, t, y)
     if status == OK:
-        status = c.retract(t, x, quality)
+        status = f.context.retract(t, x, quality)
     if status != OK:
         return status
     return f.encode(t, x, y)
@@ -207,8 +212,7 @@ def _retract(f: VariablesFunctions, t: float, y: np.ndarray, quality: np.ndarray
 @native
 def _events(f: VariablesFunctions, t: float, y: np.ndarray, g: np.ndarray) -> int:
     c = f.context
-    x = np.empty(c.nq + c.nv + 1)
-    status = f.decode(t, y, x)
+    status, x = _decoded(f, t, y)
     if status == OK:
         g[: c.n_events] = c.event(t, x[: c.nq + c.nv], c.parameters)
     return status

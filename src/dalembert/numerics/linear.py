@@ -27,7 +27,7 @@ from dalembert.numerics.reflections import Reflections, basis, dot, dot_along, r
 __all__ = [
     "FAILED", "OK", "RANK_TOLERANCE", "cholesky", "cholesky_substitute", "constrained_factors",
     "constrained_solution", "free_part", "held_part", "hold_rank", "largest_entry", "least_norm_multipliers",
-    "lu_factor", "lu_solve", "orthogonal_factors", "pseudo_solve", "solve_constrained",
+    "lu_factor", "lu_solve", "orthogonal_factors", "pseudo_solve", "ranked_factors", "rounding_of", "solve_constrained",
 ]  # fmt: skip
 
 OK = 0
@@ -444,6 +444,18 @@ def largest_entry(A: np.ndarray) -> float:
     for x in A.flat:
         largest = max(largest, abs(x))
     return largest
+
+
+@native
+def rounding_of(A: np.ndarray) -> float:
+    """A row of A that is shorter than this is rounding and no equation."""
+    return ROUNDING * largest_entry(A)
+
+
+@native
+def ranked_factors(A: np.ndarray) -> tuple[int, float, np.ndarray, np.ndarray, np.ndarray]:
+    """``orthogonal_factors`` of constraints, with their rank."""
+    return orthogonal_factors(A, RANK_TOLERANCE, rounding_of(A))
 
 
 @native

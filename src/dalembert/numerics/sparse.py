@@ -162,10 +162,8 @@ def substitute(pattern: Pattern, lower: np.ndarray, pivots: np.ndarray, x: np.nd
 def multiply(pattern: Pattern, values: np.ndarray, x: np.ndarray, out: np.ndarray) -> None:
     """out ← K x."""
     start, index = pattern.start, pattern.index
-    n = x.shape[0]
-    for k in range(n):
-        out[k] = 0.0
-    for k in range(n):
+    out[:] = 0.0
+    for k in range(x.shape[0]):
         last = start[k + 1] - 1
         s = values[last] * x[k]
         for at in range(start[k], last):

@@ -11,8 +11,9 @@ import sympy as sp
 
 from dalembert.arguments import Number, public_class
 from dalembert.errors import DalembertError, ModelError, Problem
-from dalembert.expressions import TIME, parameter
-from dalembert.model.fields import checked, name_of, nearest, put
+from dalembert.expressions import parameter
+from dalembert.model.described import Described
+from dalembert.model.fields import checked, name_of, nearest
 from dalembert.planar.planar_data import (
     BASE,
     ContactOnDisc,
@@ -69,7 +70,7 @@ class BaseNodes:
 
 
 @public_class
-class Planar:
+class Planar(Described):
     """A planar mechanism: bodies by named nodes, joints between nodes, and whatever formulas add.
 
     Drawn in the xy-plane, z toward the reader; angles are zero as drawn. It knows nothing of coordinates: ``to_model``
@@ -88,8 +89,7 @@ class Planar:
         run = da.simulate(w, 1.0)
     """
 
-    t = TIME
-    _error = ModelError  # of public calls
+    _sections = SECTIONS
 
     def __init__(self, name: str, gravity: Any = (0, 0), description: str = ""):
         self.name, self.description = name, description
@@ -252,10 +252,6 @@ class Planar:
         if name is not None and name not in self.parameter_values:
             self.input_laws.setdefault(name, sp.Integer(0))
 
-    def append(self, section: str, element: Any, source: str | None = None) -> Any:
-        """Add an element made elsewhere, as the file readers do."""
-        return put(self, SECTIONS, section, element, source)
-
     @property
     def inputs(self) -> tuple[str, ...]:
         """Names of the inputs."""
@@ -263,13 +259,10 @@ class Planar:
 
     # What it becomes
 
-    def validate(self) -> None:
-        """Raise one ModelError that lists everything that is wrong."""
+    def _problems(self) -> list[Problem]:
         from dalembert.planar.planar_check import problems
 
-        found = problems(self)
-        if found:
-            raise ModelError(found)
+        return problems(self)
 
     def to_data(self) -> dict[str, Any]:
         """The mechanism as plain dictionaries, lists, numbers and texts."""

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
 from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
-from dalembert.errors import DalembertError, check_known, index_of, unknown, warn
+from dalembert.errors import DalembertError, check_known, unknown, warn
 from dalembert.netcdf import write_sealed
 from dalembert.notebook import Page, frame
 from dalembert.state import State
@@ -37,6 +37,17 @@ __all__ = ["BodyMotion", "JointMotion", "Trajectory", "read_certificate", "run_o
 
 # Names of sliders, or ranges by name.
 Ranges = Sequence[str] | Mapping[str, tuple[float, float] | None] | None
+
+
+class LiveOptions(TypedDict, total=False):
+    """What one may change in a page that simulates, see ``Trajectory.live``."""
+
+    parameters: Ranges
+    initial: Ranges
+    initial_rates: Ranges
+    integrators: Sequence[str]
+    motions: Sequence[str]
+
 
 # Files of format 1 have the names of formulation and coordinates, but not their options; those of format 2 no seal.
 _FORMAT = 3
@@ -159,8 +170,8 @@ class Trajectory(TimeSeries):
     def state(self, name: str) -> xr.DataArray:
         """One of the model's own states (``Model.state``)."""
         own = self.dynamics.coordinates.own_states
-        k = index_of("unknown state", name, [entry.name for entry in own], "the model has")
-        return self.data.q.isel(coordinate=own[k].q, drop=True)
+        check_known("unknown state", name, own, "the model has")
+        return self.data.q.isel(coordinate=own[str(name)], drop=True)
 
     def output(self, name: str) -> xr.DataArray:
         """One of the model's outputs, or any formula of the motion, such as ``"x(slider) - length(coil)"``."""
@@ -370,27 +381,9 @@ class Trajectory(TimeSeries):
         return frame(html(scene(self)))
 
     @overload
-    def live(
-        self,
-        path: str | Path,
-        *,
-        parameters: Ranges = None,
-        initial: Ranges = None,
-        initial_rates: Ranges = None,
-        integrators: Sequence[str] = (),
-        motions: Sequence[str] = (),
-    ) -> Path: ...
+    def live(self, path: str | Path, **options: Unpack[LiveOptions]) -> Path: ...
     @overload
-    def live(
-        self,
-        path: None = None,
-        *,
-        parameters: Ranges = None,
-        initial: Ranges = None,
-        initial_rates: Ranges = None,
-        integrators: Sequence[str] = (),
-        motions: Sequence[str] = (),
-    ) -> Page: ...
+    def live(self, path: None = None, **options: Unpack[LiveOptions]) -> Page: ...
     def live(
         self,
         path: str | Path | None = None,

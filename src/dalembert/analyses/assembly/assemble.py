@@ -100,8 +100,8 @@ class Assembler:
         else:
             q = self._path() if plain else self._searched()
             u = self.velocities(q)
-        for entry in self.coordinates.own_states:
-            q[entry.q] = self.own_states.get(entry.name, q[entry.q])
+        for name, place in self.coordinates.own_states.items():
+            q[place] = self.own_states.get(name, q[place])
         return State(self.time, q, u, self.coordinates, self.parameters)
 
     def velocities(self, q: np.ndarray) -> np.ndarray:

@@ -22,6 +22,7 @@ from dalembert.arguments import entry_of, public_methods
 from dalembert.coordinates import Coordinates
 from dalembert.errors import DalembertError, MissingError
 from dalembert.model import Mechanism
+from dalembert.passed_on import PassedOn
 from dalembert.state import State
 from dalembert.topology import Graph
 
@@ -72,15 +73,10 @@ class Branches(Sequence[State]):
     def __iter__(self) -> Iterator[State]:
         return iter(self.states)
 
-    @property
-    def starts(self) -> int:
-        """How many random positions the search began at."""
-        return self.closures.starts
-
-    @property
-    def unexplored(self) -> float:
-        """Expected probability that one more start finds another branch."""
-        return self.closures.unexplored
+    starts = PassedOn[int]("closures.starts", "How many random positions the search began at.")
+    unexplored = PassedOn[float](
+        "closures.unexplored", "Expected probability that one more start finds another branch."
+    )
 
     def distinct(self, *bodies: str) -> Branches:
         """The branches in which some bodies stand differently; others are left out.

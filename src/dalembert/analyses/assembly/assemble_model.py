@@ -22,6 +22,7 @@ from dalembert.values import NUMBER, SEQUENCE
 
 __all__ = ["assemble"]
 
+Given = Model | Planar | Dynamics
 Initial = Mapping[Any, Any] | Sequence[Mapping[Any, Any]] | None
 
 
@@ -35,9 +36,15 @@ class Ways(TypedDict, total=False):
     time: float
 
 
+class OneWay(Ways, total=False):
+    """Options of an assembly that does not ask for all branches."""
+
+    branches: None
+
+
 @overload
 def assemble(
-    model: Model | Planar | Dynamics,
+    model: Given,
     initial: Initial = None,
     initial_rates: Initial = None,
     *,
@@ -46,21 +53,11 @@ def assemble(
 ) -> Branches: ...
 @overload
 def assemble(
-    model: Model | Planar | Dynamics,
-    initial: Sequence[Mapping[Any, Any]],
-    initial_rates: Initial = None,
-    *,
-    branches: None = None,
-    **ways: Unpack[Ways],
+    model: Given, initial: Sequence[Mapping[Any, Any]], initial_rates: Initial = None, **ways: Unpack[OneWay]
 ) -> States: ...
 @overload
 def assemble(
-    model: Model | Planar | Dynamics | Subsystem,
-    initial: Initial = None,
-    initial_rates: Initial = None,
-    *,
-    branches: None = None,
-    **ways: Unpack[Ways],
+    model: Given | Subsystem, initial: Initial = None, initial_rates: Initial = None, **ways: Unpack[OneWay]
 ) -> Any: ...
 @public
 def assemble(

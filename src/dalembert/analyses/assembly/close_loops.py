@@ -49,8 +49,8 @@ def reference(coordinates: Coordinates, mechanism: Mechanism) -> np.ndarray:
             q[slot.q] = placed.joint.coordinates(al, X)
         if data.reference is not None:
             q[slot.q] = placed.joint.normalize(al, mechanism.vector(data.reference))
-    for entry in coordinates.own_states:
-        q[entry.q] = mechanism.evaluate(mechanism.flat.states[entry.name][0].initial)
+    for name, place in coordinates.own_states.items():
+        q[place] = mechanism.evaluate(mechanism.flat.states[name][0].initial)
     return q
 
 

@@ -14,9 +14,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from dalembert.analyses.comparison.compare_system import SystemMeasure, measure_system
-from dalembert.analyses.simulation.options import MethodOptions, Options, show_options
+from dalembert.analyses.simulation.options import MethodOptions, Options, public_with
 from dalembert.analyses.simulation.simulate import DEFAULT_OUTPUTS, simulate
-from dalembert.arguments import public, public_methods
+from dalembert.arguments import public_methods
 from dalembert.atomic import write_atomic
 from dalembert.coordinates import COORDINATES, CoordinateOptions
 from dalembert.dynamics import Dynamics, Recipe
@@ -223,8 +223,7 @@ def _cell(value: float | None, form: str) -> str:
     return f"{value:.4f}" if form == "time" else format(value, form)
 
 
-@show_options(MethodOptions)
-@public
+@public_with(MethodOptions)
 def compare(
     model: Model | Subsystem,
     duration: float,

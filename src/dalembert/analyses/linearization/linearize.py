@@ -334,7 +334,7 @@ class _Linearization:
     @property
     def _own(self) -> list[int]:
         """Where the model's own states are in q."""
-        return [state.q for state in self.dynamics.coordinates.own_states]
+        return list(self.dynamics.coordinates.own_states.values())
 
     def _moves(self, parameters: Sequence[str] | None = None, along: Point | None = None) -> Moves:
         """Small motions by the inputs, or by some parameters; with their slopes in a direction."""
@@ -363,7 +363,7 @@ class _Linearization:
         """The matrices with names."""
         partition, names, m = self.partition, self._names, self.moves
         states = [names[i] for i in partition.positions] + [f"{names[i]}.d" for i in partition.velocities]
-        states += [state.name for state in self.dynamics.coordinates.own_states]
+        states += self.dynamics.coordinates.own_states
         n = len(states)
         wanted = [port.name for port in self.ports if port.parameter]
         seen = self.perturb.formulas(self.outputs, [*wanted, *self.feedback], self.point)

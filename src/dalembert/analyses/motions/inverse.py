@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assembly.prescribe import Given, Unknown, given_motion, unknowns_of
 from dalembert.analyses.motions.allocate import Allocation, allocate
 from dalembert.analyses.motions.inverse_result import Inverse, Solved
-from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
-from dalembert.arguments import public
+from dalembert.analyses.motions.prepare_motion import MotionOptions, PreparedMotion, beginning, instants, key_of
+from dalembert.analyses.simulation.options import public_with
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics
 from dalembert.dynamics.cached import cached_for
@@ -27,13 +27,13 @@ from dalembert.errors import DalembertError, unknown
 from dalembert.model import Model, model_of
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
-from dalembert.state import HasState, State, state_of
+from dalembert.state import State
 from dalembert.values import MAPPING, SEQUENCE, TUPLE, is_positive
 
 __all__ = ["inverse_dynamics"]
 
 
-@public
+@public_with(MotionOptions)
 def inverse_dynamics(
     model: Model | Planar | Dynamics | Subsystem,
     motion: Mapping[Any, Any] | None = None,
@@ -41,9 +41,7 @@ def inverse_dynamics(
     *,
     unknowns: Sequence[str] | Mapping[Any, Any] | None = None,
     weights: Mapping[str, float] | None = None,
-    initial: dict[str, Any] | State | HasState | None = None,
-    parameters: dict[str, float] | None = None,
-    output_step: float | None = None,
+    **options: Unpack[MotionOptions],
 ) -> Any:
     """The forces that a prescribed motion needs, and the reactions of all joints.
 
@@ -75,16 +73,16 @@ def inverse_dynamics(
         inverse = da.inverse_dynamics(da.library.four_bar(), {"A": "2*pi*t"}, 1.0)
         torque = inverse["A"]  # N m, over time
     """
-    times = instants(duration, output_step)
-    motion = dict(motion or {})
-    initial = state_of(initial)
+    times = instants(duration, options.get("output_step"))
+    motion, parameters = dict(motion or {}), dict(options.get("parameters") or {})
+    initial = beginning(options.get("initial"))
     if isinstance(model, Subsystem):
         from dalembert.analyses.motions.inverse_system import inverse_system
 
         if isinstance(initial, State):
             raise DalembertError("initial: a subsystem begins at values of its variables, e.g. initial={'theta': 0.3}")
         given: dict[str, Any] = {"unknowns": unknowns, "weights": weights or {}, "initial": initial or {}}
-        return inverse_system(model, motion, times, parameters=parameters or {}, **given)
+        return inverse_system(model, motion, times, parameters=parameters, **given)
     dynamics = model if isinstance(model, Dynamics) else None
     model = dynamics.model if dynamics is not None else model
     if isinstance(model, Planar):
@@ -95,7 +93,7 @@ def inverse_dynamics(
     names = tuple(names) if isinstance(names, (*MAPPING, *SEQUENCE)) else names
     asked = ("inverse", tuple(map(key_of, motion)), tuple(map(key_of, names)) if isinstance(names, TUPLE) else names)
     prepared = cached_for(model, asked, lambda: Prepared(model, motion, unknowns))
-    return prepared.solve(times, motion, unknowns, weights or {}, initial, dict(parameters or {}))
+    return prepared.solve(times, motion, unknowns, weights or {}, initial, parameters)
 
 
 class Prepared(PreparedMotion):

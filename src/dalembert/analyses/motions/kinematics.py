@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from dalembert.analyses.motions.follow import Followed, Following
 from dalembert.analyses.motions.followed_run import followed_run
 from dalembert.analyses.motions.kinematics_events import BEYOND, END, Found, Watch, find_events
 from dalembert.analyses.motions.kinematics_result import Kinematics, Rates
-from dalembert.analyses.motions.prepare_motion import PreparedMotion, instants, key_of
-from dalembert.arguments import public
+from dalembert.analyses.motions.prepare_motion import MotionOptions, PreparedMotion, beginning, instants, key_of
+from dalembert.analyses.simulation.options import public_with
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.dynamics.cached import cached_for
@@ -29,7 +29,6 @@ from dalembert.dynamics.motion_rates import jerk_kernel, rates_kernel, solve_alo
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model, flatten, model_of
 from dalembert.planar import Planar
-from dalembert.state import HasState, State, state_of
 from dalembert.trajectory import Certificate, Check
 
 __all__ = ["kinematics"]
@@ -38,15 +37,12 @@ POSITION_LIMIT = 1e-9
 VELOCITY_LIMIT = 1e-9
 
 
-@public
+@public_with(MotionOptions)
 def kinematics(
     model: Model | Planar | Dynamics,
     duration: float | Sequence[float] | np.ndarray | None = None,
     motion: Mapping[Any, Any] | None = None,
-    *,
-    initial: Mapping[str, Any] | State | HasState | None = None,
-    parameters: Mapping[str, float] | None = None,
-    output_step: float | None = None,
+    **options: Unpack[MotionOptions],
 ) -> Kinematics:
     """The motion of a mechanism whose freedoms are all driven: positions, velocities, accelerations, jerks.
 
@@ -72,11 +68,9 @@ def kinematics(
         motion = da.kinematics(da.library.four_bar(), 1.0, {"A": "2*pi*t"})
         motion.joint("D").acceleration
     """
-    times = instants(duration, output_step)
-    given = dict(motion or {})
-    initial = state_of(initial)
-    if initial is not None and not isinstance(initial, State):
-        initial = dict(initial or {})
+    times = instants(duration, options.get("output_step"))
+    given, parameters = dict(motion or {}), dict(options.get("parameters") or {})
+    initial = beginning(options.get("initial"))
     planar = model if isinstance(model, Planar) else None
     if isinstance(model, Dynamics):
         model = model.model
@@ -84,9 +78,9 @@ def kinematics(
         model = model.prescribed_model(given, ())
     made = model_of(model)
     if not given and not any(constraint.gives() for constraint, _ in flatten(made).constraints.values()):
-        raise _undriven(made, dict(parameters or {}))
+        raise _undriven(made, parameters)
     prepared = cached_for(made, ("kinematics", tuple(map(key_of, given))), lambda: Prepared(made, given))
-    return prepared.run(times, given, initial, dict(parameters or {}), planar)
+    return prepared.run(times, given, initial, parameters, planar)
 
 
 class Prepared(PreparedMotion):

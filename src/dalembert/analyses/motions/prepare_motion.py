@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -17,15 +17,30 @@ from dalembert.coordinates import COORDINATES
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.model import Model, flatten
+from dalembert.state import HasState, State, state_of
 from dalembert.values import TUPLE
 
-__all__ = ["PreparedMotion", "instants", "key_of"]
+__all__ = ["MotionOptions", "PreparedMotion", "beginning", "instants", "key_of"]
+
+
+class MotionOptions(TypedDict, total=False):
+    """Options of all analyses of prescribed motion, as keyword arguments."""
+
+    initial: Mapping[str, Any] | State | HasState | None
+    parameters: Mapping[str, float] | None
+    output_step: float | None
 
 
 def key_of(name: Any) -> Any:
     """A quantity as a key: names of elements, points as tuples."""
     key = getattr(name, "name", name)
     return (key[0], tuple(key[1])) if isinstance(key, TUPLE) and len(key) == 2 else key
+
+
+def beginning(initial: Any) -> Any:
+    """Where a motion begins: a state, joint coordinates by name, or None."""
+    initial = state_of(initial)
+    return initial if initial is None or isinstance(initial, State) else dict(initial)
 
 
 def instants(duration: Any, output_step: float | None) -> np.ndarray:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from dalembert.analyses.simulation.make_device import Made, Quantity, make_device, quantities
-from dalembert.analyses.simulation.options import Options, RunOptions, show_options
+from dalembert.analyses.simulation.options import Options, RunOptions, public_with
 from dalembert.analyses.simulation.simulate import simulate
-from dalembert.arguments import public
 from dalembert.atomic import write_atomic
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
@@ -31,8 +30,7 @@ VERSIONS = (2, 3)
 STEPS = 1000  # of the default experiment
 
 
-@show_options(RunOptions)
-@public
+@public_with(RunOptions)
 def export_fmu(
     model: Model | Planar | Dynamics,
     path: str | Path,

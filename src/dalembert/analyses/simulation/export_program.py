@@ -10,9 +10,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from dalembert.analyses.simulation.live import make_living
-from dalembert.analyses.simulation.options import Options, RunOptions, show_options
+from dalembert.analyses.simulation.options import Options, RunOptions, public_with
 from dalembert.analyses.simulation.simulate import simulate
-from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.export.c_source import Shown, arena_needed, run_program, write_c_program
@@ -24,8 +23,7 @@ from dalembert.planar import Planar
 __all__ = ["export_c"]
 
 
-@show_options(RunOptions)
-@public
+@public_with(RunOptions)
 def export_c(
     model: Model | Planar | Dynamics,
     folder: str | Path,

@@ -20,12 +20,11 @@ from dalembert.analyses.simulation.certify import certify, ending
 from dalembert.analyses.simulation.choose_integrator import Choice
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver, guard_spacing
-from dalembert.analyses.simulation.options import Options, RunOptions, show_options
+from dalembert.analyses.simulation.options import Options, RunOptions, public_with
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.sample_bench import Bench, BenchRun
 from dalembert.analyses.simulation.samples import Samples, read_samples
 from dalembert.analyses.simulation.watched_loop import WATCH_PERIOD
-from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError
 from dalembert.integrators import Result, Status, loop
@@ -44,8 +43,7 @@ __all__ = ["simulate_many"]
 DEFAULT_OUTPUTS = 100
 
 
-@show_options(RunOptions)
-@public
+@public_with(RunOptions)
 def simulate_many(
     model: Model | Dynamics,
     duration: float,

@@ -8,14 +8,14 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypedDict, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
-from dalembert.arguments import public_class
+from dalembert.arguments import public, public_class
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics import Dynamics, cached_dynamics
 from dalembert.errors import DalembertError, did_you_mean
@@ -25,7 +25,7 @@ from dalembert.model import Model
 from dalembert.state import HasState, State, check_joints, state_of
 from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
 
-__all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "show_options"]
+__all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "public_with"]
 
 DEFAULT_OUTPUTS, MOST_OUTPUTS = 1000, 10_000_000
 LIVE_METHODS = ("dopri8", "tsit5", "rk4", "euler", "radau")  # those that pages without Python have
@@ -249,12 +249,13 @@ def _lasting(state: State) -> dict[str, float]:
     return {name: value for name, value in state.parameters.items() if name not in found_anew}
 
 
-def show_options(kind: type[Any]) -> Callable[[F], F]:
-    """List the options of ``kind`` one by one in the signature and in the docstring of a call, for ``help`` and the
-    reference: in the place of a line that begins with ``…:``, but for those that the docstring explains itself.
+def public_with(kind: type[Any]) -> Callable[[F], F]:
+    """A public call with the options of ``kind``, listed one by one in its signature and docstring, for ``help`` and
+    the reference: in the place of a line that begins with ``…:``, but for those that the docstring explains itself.
     """
 
-    def decorate(function: F) -> F:
+    def decorate(call: F) -> F:
+        function = cast(F, public(call))
         signature = inspect.signature(function)
         listed = [
             inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=entry.type)

@@ -80,7 +80,7 @@ class Bench:
         memory.y[:] = start
         self._out[0] = start
         status = self._call()
-        if status != loop.FINISHED:
+        if status != Status.FINISHED:
             return None
         out[:] = self._out
         counts = memory.steps, memory.rejected, memory.evaluations, memory.narrow, memory.defect

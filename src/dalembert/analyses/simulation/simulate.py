@@ -18,10 +18,9 @@ from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.give_inputs import give_inputs
 from dalembert.analyses.simulation.live_file import write_live
-from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options, RunOptions, show_options
+from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, Options, RunOptions, public_with
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.simulate_with_fmus import simulate_with_fmus
-from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.model import Model
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 
-@show_options(RunOptions)
-@public
+@public_with(RunOptions)
 def simulate(
     model: Model | Planar | Dynamics | Subsystem,
     duration: float,

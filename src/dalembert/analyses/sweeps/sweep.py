@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from dalembert.analyses.simulation.checkpoint import fingerprint
-from dalembert.analyses.simulation.options import Options, RunOptions, show_options
+from dalembert.analyses.simulation.options import Options, RunOptions, public_with
 from dalembert.analyses.sweeps.sweep_design import Design
 from dalembert.analyses.sweeps.sweep_job import Analysis, Job, Simulation, roles_of, run_part
 from dalembert.analyses.sweeps.sweep_outputs import Outputs
 from dalembert.analyses.sweeps.sweep_store import Block, Store
-from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, warn
 from dalembert.model import Model
@@ -38,8 +37,7 @@ IN_FLIGHT = 64  # blocks that an executor has at a time
 SHORT, LONG, MOST_TOGETHER = 4.0, 15.0, 256  # seconds between two looks at what is done, and samples
 
 
-@show_options(RunOptions)
-@public
+@public_with(RunOptions)
 def sweep(
     model: Any,
     over: Mapping[str, Any] | Design,
