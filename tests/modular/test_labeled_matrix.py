@@ -115,9 +115,3 @@ def test_what_deriving_costs_is_logged(caplog: pytest.LogCaptureFixture) -> None
         "subsystem 'logged': rows of 1 subsystems as a graph", "subsystem 'logged': two consistent states",
         "subsystem 'logged': independent variables of 1 subsystems", "subsystem 'logged': matrices over SymPy",
     ]  # fmt: skip
-
-
-def test_the_earlier_name_is_the_same_class():
-    from dalembert import modular
-
-    assert modular.Labelled is modular.LabeledMatrix is LabeledMatrix

@@ -9,9 +9,7 @@ from dalembert.modular.labels import Label
 from dalembert.modular.modular_equations import ModularEquations
 from dalembert.modular.subsystem import PartView, Subsystem
 
-Labelled = LabeledMatrix  # its earlier name
-
 __all__ = [
-    "SVD", "Choice", "Given", "Label", "LabeledMatrix", "Labelled", "LeastSquares", "ModularEquations", "PartView",
+    "SVD", "Choice", "Given", "Label", "LabeledMatrix", "LeastSquares", "ModularEquations", "PartView",
     "Pivoted", "Strategy", "Subsystem", "Symbolic", "assemble",
 ]  # fmt: skip
