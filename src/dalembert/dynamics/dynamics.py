@@ -305,8 +305,6 @@ class Dynamics:
         """Center of all mass (m), world axes."""
         return self.kernels.mass_center_kernel(0.0, q, self._no_force, self.parameters(parameters))
 
-    mass_centre = mass_center  # its earlier name
-
     def point_jacobian(
         self, body: str, point: Any, q: Any, u: Any = None, *, parameters: dict[str, float] | None = None
     ) -> Any:

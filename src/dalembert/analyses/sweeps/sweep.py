@@ -85,10 +85,8 @@ def sweep(
     """
     design = over if isinstance(over, Design) else Design.grid(over)
     options = Options.of(options, given, RunOptions)
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
+    if threads is not None and threads < 1:
         raise DalembertError(f"threads must be a positive integer, got {threads!r}")
-    if progress is not None and not callable(progress):
-        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
     job, key = _job(model, design, duration, options, outputs, analysis)
     kept = None if store is None else Store(store, key, len(design))
     work = _Work(job, design, kept, progress)
