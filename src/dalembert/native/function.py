@@ -244,7 +244,7 @@ def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
 
 
 def is_packed(value: np.ndarray) -> bool:
-    return value.shape[-1] <= 1 or value.strides[-1] == value.itemsize
+    return value.shape[-1] <= 1 or value.strides[-1] == value.itemsize or not value.size
 
 
 def kind_of(value: Any) -> Type:
