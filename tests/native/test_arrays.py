@@ -450,3 +450,5 @@ def test_arrays_without_entries_have_no_gaps():
     dynamics = da.compile(da.library.four_bar())
     du, multipliers = dynamics.solve(np.zeros((0, 3)), np.ones(3))
     assert du.shape == (0, 3) and multipliers.shape == (0, 5)
+    found = dynamics.acceleration_derivatives(np.zeros((0, 3)), np.ones(3), by=["crank"])
+    assert found.ddu_dq.shape == (0, 3, 3) and found.ddu_dp.shape == (0, 3, 1)

@@ -415,7 +415,7 @@ class Dynamics:
         if rolled is None:
             return self.kernels.constraint_kernel(t, q, u, self.parameters(parameters))
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
-        position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
+        position, velocity = (part.reshape(*shape, part.shape[-1]) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
     def alignment(self, q: Any, *, t: float = 0.0, parameters: dict[str, float] | None = None) -> Alignment:

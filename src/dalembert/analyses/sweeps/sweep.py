@@ -107,8 +107,6 @@ def _job(
     if isinstance(model, Planar):
         model = model.to_model()
     if analysis is not None:
-        if not callable(analysis):
-            raise DalembertError(f"analysis must be a function of equations and values, got {analysis!r}")
         if duration is not None or outputs is not None:
             raise DalembertError("a sweep does runs (duration, outputs) or an analysis, not both")
         subject = options.equations(model) if isinstance(model, Model | Dynamics) else model
