@@ -14,8 +14,10 @@ import os
 for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_variable, "1")
 
+import importlib.metadata
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -23,7 +25,7 @@ from rich.table import Table
 
 import dalembert as da
 from dalembert.algebra import NUMPY
-from dalembert.bench.peers import ROBOTS, Timing, random_tree, robot_path, time_call, to_mujoco, to_pinocchio
+from dalembert.bench.peers import Timing, random_tree, time_call, to_mujoco, to_pinocchio
 from dalembert.dynamics.rolled import forward as rolled_forward
 from dalembert.dynamics.rolled import inverse as rolled_inverse
 from dalembert.native import native
@@ -32,6 +34,27 @@ BATCH = 2048
 AGREEMENT = 1e-10  # relative to the largest entry
 
 console = Console(width=160)
+
+# Robots of the wheel example-robot-data: (name, file, free base).
+ROBOTS = (
+    ("ur5", "ur_description/urdf/ur5_robot.urdf", False),
+    ("panda", "panda_description/urdf/panda.urdf", False),
+    ("solo12", "solo_description/robots/solo12.urdf", True),
+    ("anymal", "anymal_b_simple_description/robots/anymal.urdf", True),
+    ("baxter", "baxter_description/urdf/baxter.urdf", False),
+    ("icub", "icub_description/robots/icub_reduced.urdf", True),
+    ("talos", "talos_data/robots/talos_reduced.urdf", True),
+    ("g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
+)
+
+
+def robot_path(file: str) -> Path | None:
+    """Where the wheel keeps a robot, or None if it is not installed."""
+    try:
+        files = importlib.metadata.files("example-robot-data") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    return next((Path(str(f.locate())) for f in files if str(f).endswith(file)), None)
 
 
 def states(dynamics, n: int, rng) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

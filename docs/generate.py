@@ -554,16 +554,18 @@ def rooms() -> str:
 
 def model_files() -> str:
     """What a model file may hold, from its schema."""
-    from dalembert.io import reference_markdown
+    sys.path.insert(0, str(DOCS))
+    import file_pages  # beside us
 
-    return reference_markdown()
+    return file_pages.model_files()
 
 
 def planar_files() -> str:
     """The same for planar mechanisms."""
-    from dalembert.io import planar_markdown
+    sys.path.insert(0, str(DOCS))
+    import file_pages  # beside us
 
-    return planar_markdown()
+    return file_pages.planar_files()
 
 
 PAGES: dict[str, Callable[[], str]] = {

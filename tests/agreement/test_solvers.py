@@ -31,10 +31,11 @@ from dalembert.numerics.context import (
     Solution,
     Statistics,
     System,
+    check_blocks,
+    check_outputs,
     residual_rates,
     stabilized,
 )  # fmt: skip
-from dalembert.numerics.integrated import check_blocks, check_outputs
 from dalembert.numerics.partition import Choice, chosen_partition, keep_or_choose, split
 
 SOLVERS: dict[str, Formulation] = {

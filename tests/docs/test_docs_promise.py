@@ -31,6 +31,9 @@ from dalembert.view.run_scene import scene
 sys.path.insert(0, str(Path(__file__).parent))
 from docs_pages import DOCS, blocks
 
+sys.path.insert(0, str(DOCS))
+import file_pages
+
 REGISTRIES: dict[str, dict[str, Any]] = {
     "JOINTS": JOINTS,
     "FORCES": FORCES,
@@ -106,7 +109,7 @@ def test_a_joint_of_factors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert "axis is missing; a gimbal joint needs point, axis" in problem.message
     assert problem.fix == "e.g. axis: [0, 0, 1]"
     assert "gimbal" in io.json_schema()["$defs"]["JointData"]["properties"]["kind"]["enum"]
-    assert "| `gimbal` | Three turns" in io.reference_markdown()
+    assert "| `gimbal` | Three turns" in file_pages.model_files()
 
 
 def test_a_joint_by_its_pose_with_a_quantity_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -131,7 +134,7 @@ def test_a_joint_by_its_pose_with_a_quantity_of_its_own(tmp_path: Path, monkeypa
     assert problem.message == "joint 'x': curvature is too much; a revolute joint has none."
     problem = refused(text.replace("curvature: c", "frame: world"))
     assert problem.fix == "e.g. curvature: 2"
-    assert "`curvature`" in io.reference_markdown()
+    assert "`curvature`" in file_pages.model_files()
 
 
 def test_a_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -159,7 +162,7 @@ def test_a_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         problem.path == "forces[0].bodies[1]" and "unknown body 'c'" in problem.message and "known: a, b" in problem.fix
     )
     assert "Attraction" in io.json_schema()["$defs"]
-    assert "### attraction" in io.reference_markdown()
+    assert "### attraction" in file_pages.model_files()
     outer = da.Model("outer", gravity=(0, 0, 0))
     outer.add(pair, "inner")
     assert da.simulate(outer, 0.1, initial_rates={f"inner.{k}": v for k, v in rates.items()}).certificate.trusted

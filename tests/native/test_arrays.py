@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from support.native import ROUNDING, agree
 
+import dalembert as da
 from dalembert.native import native
 
 TABLE = np.array([[1.5, -2.0, 0.0], [4.0, 5.0, -6.5]])
@@ -442,3 +443,12 @@ def test_elements_of_complex_arrays_are_divided_to_the_bit():
     out = np.empty_like(z)
     complex_quotients(z, w, out)
     assert np.array_equal(out, [a / b for a, b in zip(z, w, strict=True)])
+
+
+def test_arrays_without_entries_have_no_gaps():
+    """NumPy gives some of them strides of zero; functions in fields of records take arrays without gaps only."""
+    dynamics = da.compile(da.library.four_bar())
+    du, multipliers = dynamics.solve(np.zeros((0, 3)), np.ones(3))
+    assert du.shape == (0, 3) and multipliers.shape == (0, 5)
+    found = dynamics.acceleration_derivatives(np.zeros((0, 3)), np.ones(3), by=["crank"])
+    assert found.ddu_dq.shape == (0, 3, 3) and found.ddu_dp.shape == (0, 3, 1)

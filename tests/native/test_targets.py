@@ -9,10 +9,15 @@ from support.objects import read_symbols
 from test_language import variable_after_loop
 
 from dalembert.codegen import compile_function
-from dalembert.native.targets import NEEDED_ON, TARGETS, Program, Target
+from dalembert.native.targets import TARGETS, Program, Target
 from dalembert.native.types import FLOAT, INT, Pointer, matrix, vector
 from dalembert.numerics.linear import solve_constrained
 
+# What an object may ask for: memory, what copies and clears it, and rounding where the processor has no instruction for
+# it; on macOS its names for clearing; on Windows a marker of floating-point code, and the probe of functions with more
+# than a page on the stack.
+NEEDED = frozenset({"malloc", "free", "memset", "memcpy", "memmove", "floor", "ceil"})
+NEEDED_ON = {"linux": NEEDED, "macos": NEEDED | {"bzero", "__bzero"}, "windows": NEEDED | {"_fltused", "__chkstk"}}
 SIX = [name for name in TARGETS if name != "wasm32"]
 FORMATS = {"linux": "ELF", "macos": "Mach-O", "windows": "COFF"}
 MACHINES = {

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+from pathlib import Path
 
 import pytest
 from planar_cases import CASES
 
 import dalembert as da
 from dalembert import io
-from dalembert.io.planar_schema import PLANAR_EXAMPLE
 from dalembert.planar.planar_document import PlanarDocument
 
 
@@ -253,8 +253,9 @@ def test_the_schema_is_complete_and_its_example_runs():
     schema = io.planar_json_schema()
     assert set(schema["properties"]) == set(PlanarDocument.model_fields)
     assert "x-type" not in json.dumps(schema)
-    assert "| any |" not in io.planar_markdown()
-    w = io.loads(PLANAR_EXAMPLE)
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "planar-files.md").read_text(encoding="utf-8")
+    assert "| any |" not in page
+    w = io.loads(page.split("```yaml\n")[1].split("```")[0])
     assert io.loads(io.dumps(w)) == w
     assert da.simulate(w, 0.1).certificate.trusted
 

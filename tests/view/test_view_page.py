@@ -17,9 +17,14 @@ from renamed_scene import renamed
 
 from dalembert.view import Scene, SceneBody, SceneError, Shape, ViewError, html, write_html
 from dalembert.view.page import asset
-from dalembert.view.payload import decode_array, encode_array
+from dalembert.view.payload import encode_array
 
 SINGLE = np.finfo(np.float32).eps
+
+
+def decode_array(text, dtype, shape=(-1,)):
+    """What ``encode_array`` wrote."""
+    return np.frombuffer(base64.b64decode(text), dtype=np.dtype(dtype)).reshape(shape)
 
 
 class Page(HTMLParser):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dalembert.analyses.motions.system_inverse import INVERSE, SystemInverse
+from dalembert.analyses.motions.inverse_system_result import INVERSE, SystemInverse
 from dalembert.analyses.simulation.live_file import write_live
 from dalembert.analyses.simulation.resample import resample
 from dalembert.arguments import public

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,31 +17,8 @@ from dalembert.joints import Revolute
 from dalembert.model import Model
 
 __all__ = [
-    "ROBOTS", "Ratio", "Timing", "peers", "random_tree", "robot_path", "time_call", "to_mujoco", "to_pinocchio",
+    "Ratio", "Timing", "peers", "random_tree", "time_call", "to_mujoco", "to_pinocchio",
 ]  # fmt: skip
-
-# Robots of the wheel example-robot-data: (name, file, free base).
-ROBOTS = (
-    ("ur5", "ur_description/urdf/ur5_robot.urdf", False),
-    ("panda", "panda_description/urdf/panda.urdf", False),
-    ("solo12", "solo_description/robots/solo12.urdf", True),
-    ("anymal", "anymal_b_simple_description/robots/anymal.urdf", True),
-    ("baxter", "baxter_description/urdf/baxter.urdf", False),
-    ("icub", "icub_description/robots/icub_reduced.urdf", True),
-    ("talos", "talos_data/robots/talos_reduced.urdf", True),
-    ("g1", "g1_description/urdf/g1_29dof_rev_1_0.urdf", True),
-)
-
-
-def robot_path(file: str) -> Path | None:
-    """Where the wheel keeps a robot, or None if it is not installed."""
-    import importlib.metadata
-
-    try:
-        files = importlib.metadata.files("example-robot-data") or []
-    except importlib.metadata.PackageNotFoundError:
-        return None
-    return next((Path(str(f.locate())) for f in files if str(f).endswith(file)), None)
 
 
 def random_tree(n: int, seed: int = 0) -> Model:

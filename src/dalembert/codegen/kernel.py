@@ -15,8 +15,7 @@ import numpy as np
 from dalembert.codegen.kernel_batch import aligned_arrays, run_batch
 from dalembert.codegen.kernel_build import Build, Code
 from dalembert.codegen.layout import Field, Layout
-from dalembert.codegen.straight import straight_results
-from dalembert.codegen.tape import Tape, trace
+from dalembert.codegen.tape import Tape, straight_results, trace
 from dalembert.errors import CompileError, InputError
 from dalembert.native.jit import host
 from dalembert.values import ARRAY

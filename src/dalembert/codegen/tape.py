@@ -18,7 +18,7 @@ from dalembert.codegen.lookup import row_of
 from dalembert.codegen.products import Factor, Products, plan_products
 from dalembert.errors import CompileError
 
-__all__ = ["BINARY", "LIBM", "UNARY", "Tape", "libm_functions", "trace"]
+__all__ = ["BINARY", "LIBM", "UNARY", "Tape", "libm_functions", "straight_results", "trace"]
 
 # Our names of CasADi's operations; a name outlives the numbers, which differ between CasADi versions.
 UNARY = (
@@ -348,3 +348,32 @@ def _pair_sine_and_cosine(tape: Tape) -> Tape:
     b = array("q", (-1 if tape.b[k] < 0 else new[tape.b[k]] for k in order))
     results = array("q", (new[v] for v in tape.results))
     return Tape(tape.n_in, ops, a, b, tape.constants, results, tables=tape.tables)
+
+
+# How a value changes with the first inputs: not, along a straight line (sums of them times numbers that do not depend
+# on them), or otherwise.
+FIXED, STRAIGHT, BENT = range(3)
+
+
+def straight_results(tape: Tape, moving: int) -> np.ndarray:
+    """1 for each result that the first ``moving`` inputs change along a straight line, else 0."""
+    kinds: list[int] = []
+    for op, a, b in zip(tape.ops, tape.a, tape.b, strict=True):
+        if op == "input":
+            kind = STRAIGHT if a < moving else FIXED
+        elif op == "const":
+            kind = FIXED
+        else:
+            kind = _bend(op, kinds[a], FIXED if b < 0 else kinds[b])
+        kinds.append(kind)
+    return np.array([kinds[k] != BENT for k in tape.results], dtype=np.int64)
+
+
+def _bend(op: str, first: int, second: int) -> int:
+    """Of an operation, by those of its operands."""
+    most = max(first, second)
+    if most != STRAIGHT or op in ("add", "sub", "neg", "twice"):
+        return most
+    one_moves = op == "mul" and FIXED in (first, second)
+    of_a_kind = op in ("div", "if_else_zero") and (second if op == "div" else first) == FIXED
+    return STRAIGHT if one_moves or of_a_kind else BENT

@@ -128,14 +128,10 @@ def _formulation(given: str | Formulation) -> Formulation:
     return given
 
 
-def _coordinates(model: Any, given: str | Generalized) -> Coordinates:
+def _coordinates(model: Model, given: str | Generalized) -> Coordinates:
     """The mechanism in generalized coordinates; gravity in numbers gets the letter g."""
-    if not isinstance(model, Model):
-        raise DalembertError(f"expected a model to derive equations of, got {type(model).__name__}")
     if isinstance(given, str) and given not in ("generalized", "auto"):
         raise DalembertError(f"equations are derived in generalized coordinates, got {given!r}")
-    if not isinstance(given, (str, Generalized)):
-        raise DalembertError(f"coordinates must be 'generalized' or da.Generalized(…), got {type(given).__name__}")
     if isinstance(given, Generalized) and given.rotations == "vectors":
         raise DalembertError(
             "derive: rotation vectors lead to series and roots that nobody can read.  "

@@ -164,12 +164,11 @@ class Definitions:
         return replaced(expression, known)
 
 
-def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str = "z") -> Definitions:
+def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr]) -> Definitions:
     """The program as definitions: one for each value that is used more than once or would become too long.
 
     Args:
         inputs: symbols of the inputs, all in one row.
-        letter: of the new symbols.
     """
     tape = _tape_for(program, inputs)
     scalars = SympyScalars()
@@ -177,8 +176,7 @@ def define(program: Tape | ca.Function, inputs: Sequence[sp.Expr], letter: str =
     constants = [scalars.constant(value) for value in tape.constants]
     uses = _uses(tape)
     taken = {str(symbol) for symbol in inputs}
-    if any(f"{letter}{k}" in taken for k in range(1, len(tape.ops) + 1)):
-        letter += "_"
+    letter = "z_" if any(f"z{k}" in taken for k in range(1, len(tape.ops) + 1)) else "z"
     values: list[Any] = []
     sizes: list[int] = []
     symbols: list[sp.Symbol] = []

@@ -94,11 +94,11 @@ def constrained_derivatives(
     """
     du, multipliers = solved
     T = kernels.tangent_kernel(_column(at.t), *at[1:], du, multipliers)
-    nv, m = kernels.nv, len(kernels.rows)
+    nq, nv, m = kernels.nq, kernels.nv, len(kernels.rows)
     shape = T.M.shape[:-1]
-    M, A, W = T.M.reshape(*shape, nv, nv), T.A.reshape(*shape, m, nv), T.W.reshape(*shape, -1, nv)
+    M, A, W = T.M.reshape(*shape, nv, nv), T.A.reshape(*shape, m, nv), T.W.reshape(*shape, nq, nv)
     right = np.zeros((*shape, nv + m, 3 * nv + len(by)))
-    right[..., :nv, :nv], right[..., nv:, :nv] = -T.r_q.reshape(*shape, nv, -1) @ W, -T.g_q.reshape(*shape, m, -1) @ W
+    right[..., :nv, :nv], right[..., nv:, :nv] = -T.r_q.reshape(*shape, nv, nq) @ W, -T.g_q.reshape(*shape, m, nq) @ W
     right[..., :nv, nv : 2 * nv] = -T.r_u.reshape(*shape, nv, nv)
     right[..., nv:, nv : 2 * nv] = -T.g_u.reshape(*shape, m, nv)
     right[..., :nv, 2 * nv : 3 * nv] = np.eye(nv)
@@ -141,7 +141,7 @@ def _by_parameters(
 ) -> np.ndarray:
     """∂r/∂p above ∂g/∂p at u̇ and λ."""
     found = kernels.parameter_kernel(by)(_column(at.t), *at[1:], *solved)
-    return found.reshape(*found.shape[:-1], -1, len(by))
+    return found.reshape(*found.shape[:-1], kernels.nv + len(kernels.rows), len(by))
 
 
 def _column(t: Any) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from functools import cached_property
@@ -228,17 +229,11 @@ class Dynamics:
         context = self.evaluation(parameters)
         q, u = _checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)
         forces = self._no_force if tau is None else _checked("tau", tau, self.nv, self.nq)
-        t = _times(t)
-        shape = _batch(t.shape, q.shape[:-1], u.shape[:-1], forces.shape[:-1])
-        count = int(np.prod(shape))
-        states = np.zeros((count, self.nq + self.nv + 1))
-        states[:, : self.nq] = np.broadcast_to(q, (*shape, self.nq)).reshape(count, self.nq)
-        states[:, self.nq : -1] = np.broadcast_to(u, (*shape, self.nv)).reshape(count, self.nv)
-        times = np.ascontiguousarray(np.broadcast_to(t, shape).reshape(count))
-        forces = np.ascontiguousarray(np.broadcast_to(forces, (*shape, self.nv)).reshape(count, self.nv))
-        du, multipliers = np.empty((count, self.nv)), np.zeros((count, len(self.rows)))
+        shape, (times, q, u, forces) = _in_rows(t, [q, u, forces])
+        states = np.concatenate([q, u, np.zeros((len(times), 1))], axis=1)
+        du, multipliers = np.empty((len(times), self.nv)), np.zeros((len(times), len(self.rows)))
         done = accelerations_along(context, times, states, forces, du, multipliers)
-        if done < count:
+        if done < len(times):
             raise DalembertError(f"state {done}: {context.failure()}" if shape else context.failure())
         return du.reshape(*shape, self.nv), multipliers.reshape(*shape, len(self.rows))
 
@@ -392,7 +387,7 @@ class Dynamics:
         states = np.concatenate([*parts, np.zeros((len(times), 1))], axis=1)
         found, context = np.full((len(times), len(values)), np.nan), self.evaluation(parameters)
         context.tau[:] = 0.0
-        parameters_along(context, np.ascontiguousarray(times), states, found)
+        parameters_along(context, times, states, found)
         return found.reshape(*shape, len(values))
 
     def residuals(self, t: Any, q: Any, u: Any, parameters: Values = None) -> Any:
@@ -401,7 +396,7 @@ class Dynamics:
         if rolled is None:
             return self.kernels.constraint_kernel(t, q, u, self.parameters(parameters))
         shape, rows = _in_rows(t, [_checked("q", q, self.nq, self.nv), _checked("u", u, self.nv, self.nq)])
-        position, velocity = (part.reshape(*shape, -1) for part in rolled.residuals(*rows[1:]))
+        position, velocity = (part.reshape(*shape, part.shape[-1]) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
     def alignment(self, q: Any, *, t: float = 0.0, parameters: Values = None) -> Alignment:
@@ -506,8 +501,9 @@ def _in_rows(t: Any, arrays: list[np.ndarray]) -> tuple[tuple[int, ...], list[np
     """The shape of a batch, and its times and states one after the other."""
     t = _times(t)
     shape = _batch(t.shape, *(array.shape[:-1] for array in arrays))
-    times = np.broadcast_to(t, shape).reshape(-1)
-    return shape, [times, *(np.broadcast_to(a, (*shape, a.shape[-1])).reshape(-1, a.shape[-1]) for a in arrays)]
+    count = math.prod(shape)
+    rows = [np.broadcast_to(a, (*shape, a.shape[-1])).reshape(count, a.shape[-1]) for a in arrays]
+    return shape, [np.ascontiguousarray(one) for one in (np.broadcast_to(t, shape).reshape(count), *rows)]
 
 
 def _times(t: Any) -> np.ndarray:

@@ -97,6 +97,8 @@ class KernelSet(ABC):
         self.parameter_names = list(parameters)
         self.defaults = np.array(list(parameters.values()), dtype=float)
         self.made: Made = {}
+        # Where the parameters of some selections are: a run asks for the same ones at each of its events.
+        self._picked: dict[tuple[str, ...], np.ndarray] = {}
 
     @cached_property
     def yielding(self) -> int:
@@ -183,11 +185,6 @@ class KernelSet(ABC):
         found = self.defaults.copy()
         found[self._picked[names]] = given
         return found
-
-    @cached_property
-    def _picked(self) -> dict[tuple[str, ...], np.ndarray]:
-        """Where the parameters of some selections are: a run asks for the same ones at each of its events."""
-        return {}
 
     @cached_property
     def places(self) -> dict[str, int]:

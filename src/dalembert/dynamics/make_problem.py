@@ -112,7 +112,7 @@ def make_problem(kernels: KernelSet, asked: Asked) -> tuple[Problem, Context]:
 
 def _units(kernels: KernelSet) -> dict[str, Any]:
     """Units of events: those of gaps where the size of the mechanism is unusual."""
-    if not isinstance(kernels, MechanismKernels) or kernels.even.everyday or not kernels.flat.contacts:
+    if not isinstance(kernels, MechanismKernels) or not kernels.flat.contacts or kernels.even.everyday:
         return {}
     flat, units = kernels.flat, np.ones(len(kernels.event_owners))
     of = {name: unit for (name, _), unit in zip(flat.gap_names, kernels.even.gaps, strict=True)}

@@ -18,7 +18,7 @@ from dalembert.dynamics.even_units import EvenUnits, even_units
 from dalembert.dynamics.kernels import KernelSet, Rows
 from dalembert.dynamics.perturb import Perturbations
 from dalembert.dynamics.rolled import Rolled
-from dalembert.dynamics.shared_traces import made_once
+from dalembert.dynamics.shared_traces import made_for, made_once
 from dalembert.equations import Equations, Level, Row
 from dalembert.equations.touches import gaps, slips, touches
 from dalembert.formulations import Formulation
@@ -223,9 +223,9 @@ class MechanismKernels(KernelSet):
 
     def jacobian_kernel(self, body: str) -> Kernel:
         """J = ∂v/∂u of a point of a body, and J̇ along q̇."""
-        key = ("point_jacobian", body)
-        if key in self.made:
-            return self.made[key]
+        return made_for(self, ("point_jacobian", body), lambda: self._make_jacobian(body))
+
+    def _make_jacobian(self, body: str) -> Kernel:
         al, equations, at = CASADI, self.traced, CASADI.symbols("point", 3)
 
         def velocity(u: np.ndarray) -> np.ndarray:
@@ -234,29 +234,19 @@ class MechanismKernels(KernelSet):
 
         J = al.columns(velocity, self.nv)
         rate = al.rate(J, equations.q, equations.qdot())
-        self.made[key] = self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
-        return self.made[key]
+        return self.compile("point_jacobian", {"jacobian": J, "rate": rate}, point=at)
 
     def closing_kernel(self, quantities: tuple[Quantity, ...]) -> Kernel:
         """Residuals of the position with given values of some quantities (see ``assembly``)."""
-        key = ("closing", *(one.key for one in quantities))
-        if key not in self.made:
-            self.made[key] = closing_kernel(self, quantities)
-        return self.made[key]
+        return made_for(self, ("closing", *(one.key for one in quantities)), lambda: closing_kernel(self, quantities))
 
     def derivative_kernel(self, which: Any) -> Kernel:
         """Derivatives of ``forward`` or ``inverse`` dynamics (see ``derivatives``)."""
-        key = ("derivatives", which)
-        if key not in self.made:
-            self.made[key] = make_derivatives(self, which)
-        return self.made[key]
+        return made_for(self, ("derivatives", which), lambda: make_derivatives(self, which))
 
     def parameter_kernel(self, names: tuple[str, ...]) -> Kernel:
         """Derivatives of the residuals by some parameters (see ``traces``)."""
-        key = ("parameters", *names)
-        if key not in self.made:
-            self.made[key] = traces.parameter_kernel(self, names)
-        return self.made[key]
+        return made_for(self, ("parameters", *names), lambda: traces.parameter_kernel(self, names))
 
     @cached_property
     def perturbations(self) -> Perturbations:

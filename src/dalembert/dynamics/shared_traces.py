@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 
 from dalembert.formulations import BlockFormulation, Formulation
 
-__all__ = ["Made", "SharedTraces", "made_by_formulation", "made_of_blocks", "made_once"]
+__all__ = ["Made", "SharedTraces", "made_by_formulation", "made_for", "made_of_blocks", "made_once"]
 
 MOST_SHARED = 32  # models with coordinates, in each thread; some MB each at most
 
@@ -59,6 +59,15 @@ class made_once(Generic[Made_co]):
             value = self.make(owner)
             known.append((maker, value))
             return value
+
+
+def made_for(owner: Any, key: tuple[Any, ...], make: Callable[[], T]) -> T:
+    """What is made once for a key, such as the name of a body, and kept in ``made`` likewise."""
+    if key not in owner.made:
+        with _making:
+            if key not in owner.made:
+                owner.made[key] = make()
+    return owner.made[key]
 
 
 def made_by_formulation(make: Callable[[Any], T]) -> made_once[T]:

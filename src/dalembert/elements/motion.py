@@ -80,7 +80,7 @@ class Load:
         f = X.R.T @ force
         self.wrenches.append((body, np.concatenate([cross(point, f), f]), conservative))
 
-    def torque_on(self, body: str, X: Pose, torque: np.ndarray, conservative: bool) -> None:
-        """A torque in world axes."""
+    def torque_on(self, body: str, X: Pose, torque: np.ndarray) -> None:
+        """A torque in world axes, without potential."""
         n = X.R.T @ torque
-        self.wrenches.append((body, np.concatenate([n, 0 * n]), conservative))
+        self.wrenches.append((body, np.concatenate([n, 0 * n]), False))

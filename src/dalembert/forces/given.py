@@ -53,9 +53,9 @@ class Torque(Force):
         torque = motion.al.array([motion.evaluate(component) for component in self.value])
         if self.axes == "body":
             torque = X.R @ torque
-        load.torque_on(self.body, X, torque, False)
+        load.torque_on(self.body, X, torque)
         if self.reaction_on is not None:
-            load.torque_on(self.reaction_on, motion.body(self.reaction_on)[0], -torque, False)
+            load.torque_on(self.reaction_on, motion.body(self.reaction_on)[0], -torque)
 
 
 class JointForce(Force):

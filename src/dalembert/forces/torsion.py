@@ -66,4 +66,4 @@ class Torsion(Force):
     def loads(self, motion: Motion, load: Load) -> None:
         torque = motion.evaluate(self.torque) * self._axis(motion)
         for body, sign in zip(self.bodies, (-1, 1), strict=True):
-            load.torque_on(body, motion.body(body)[0], sign * torque, False)
+            load.torque_on(body, motion.body(body)[0], sign * torque)

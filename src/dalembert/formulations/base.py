@@ -12,8 +12,8 @@ import numpy as np
 from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, not_a_mechanism
 from dalembert.native import Bound, Native, Outputs, Record
-from dalembert.numerics.context import Context
-from dalembert.numerics.integrated import Variables, check_blocks
+from dalembert.numerics.context import Context, check_blocks
+from dalembert.numerics.integrated import Variables
 from dalembert.numerics.solver_steps import null_space
 
 __all__ = ["BlockFormulation", "Formulation", "Sizes", "Support", "Variables", "usual_blocks"]

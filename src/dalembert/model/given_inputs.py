@@ -16,7 +16,7 @@ from dalembert.expressions.symbols import parameters_of
 from dalembert.model.fields import checked, nearest
 from dalembert.model.model import Model
 from dalembert.model.signals_data import InputSignal, Table
-from dalembert.values import MAPPING, SEQUENCE
+from dalembert.values import SEQUENCE
 
 __all__ = ["depends_on_motion", "input_loop", "with_inputs"]
 
@@ -56,19 +56,15 @@ def depends_on_motion(model: Model, formula: sp.Expr) -> bool:
     return False
 
 
-def with_inputs(model: Model, inputs: Any) -> tuple[Model, dict[str, float]]:
+def with_inputs(model: Model, inputs: Mapping[Any, Any]) -> tuple[Model, dict[str, float]]:
     """A model whose inputs are what a run says, and those of them that are numbers, as values of parameters.
 
     Args:
         inputs: numbers, formulas, pairs (times, values) or tables, by name; ``left.u`` is that of a sub-model.
     """
-    if not isinstance(inputs, MAPPING):
-        message = f"inputs must be a dictionary by name, got {inputs!r}"
-        raise ModelError(Problem(message, "inputs", 'inputs={"u": "sin(t)"}'))
     numbers: dict[str, float] = {}
     made = model.snapshot()
-    given: Mapping[Any, Any] = inputs
-    for key, value in given.items():
+    for key, value in inputs.items():
         _give(made, made, str(getattr(key, "name", key)), str(getattr(key, "name", key)), value, numbers)
     return made, numbers
 

@@ -36,7 +36,6 @@ class Classified:
     Attributes:
         label: its place in the tree and name.
         order: of the highest variable in it, as given.
-        affine_from: order from which it is affine in the highest variables.
         kind: ``holonomic``, ``simple nonholonomic`` or ``nonholonomic``.
         rheonomic: True if time or an input occurs.
         state: ``used``, ``redundant`` (follows from others), ``degenerate`` (an identity once differentiated), or
@@ -46,7 +45,6 @@ class Classified:
     label: Label
     expression: sp.Expr
     order: int
-    affine_from: int
     kind: Literal["holonomic", "simple nonholonomic", "nonholonomic"]
     rheonomic: bool
     state: str = "used"
@@ -154,15 +152,15 @@ def working_order(d: Description) -> int:
 def classify(d: Description, invariant: Invariant, label: Label, state: str = "used") -> Classified:
     """What an invariant is."""
     expression = d.lively(invariant.value)
-    order, affine = max(d.order_of(expression), 0), constraint_order_of(d, invariant)
+    order = max(d.order_of(expression), 0)
     if order == 0:
         kind = "holonomic"
-    elif order == 1 and affine == 1:
+    elif order == 1 and constraint_order_of(d, invariant) == 1:
         kind = "holonomic" if _integrable(d, expression) else "simple nonholonomic"
     else:
         kind = "nonholonomic"
     known = {s for s in expression.free_symbols if s == TIME or _is_input(d, s)}
-    return Classified(label, invariant.value, order, affine, kind, bool(known), state)
+    return Classified(label, invariant.value, order, kind, bool(known), state)
 
 
 def _is_input(d: Description, symbol: Any) -> bool:

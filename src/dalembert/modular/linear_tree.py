@@ -79,6 +79,10 @@ class LinearSystem:
         least_squares: meet rows that contradict each other as well as can be; None refuses them.
         like: a linear system of the same tree whose independent variables are taken.
         numbers: the rows, where some are known.
+
+    Attributes:
+        small: LS and Lf̄ of every node, at the reference.
+        free_of: independent variables of each order.
     """
 
     def __init__(
@@ -95,6 +99,8 @@ class LinearSystem:
         self.values = dict(values)
         self.place = {name: i for i, name in enumerate(self.numbers.moving)}
         self._decided: dict[tuple[str, ...], Complement] = dict(like._decided) if like is not None else {}
+        self.small: dict[tuple[str, ...], Small] = {}
+        self.free_of: dict[int, list[Label]] = {}
         still = self.values | {str(label): 0.0 for label in self.top}
         at = self.numbers(still)
         root = self._small(at)
@@ -116,25 +122,16 @@ class LinearSystem:
 
     def _solve(self, K: np.ndarray, right: np.ndarray) -> np.ndarray:
         if K.size and np.linalg.cond(K) > 1e14:
+            free = ", ".join(map(str, self.small[()].free))
             raise ModelError(
                 Problem(
-                    f"subsystem {self.equations.name!r}: nothing determines {', '.join(map(str, self.root_free))} here",
+                    f"subsystem {self.equations.name!r}: nothing determines {free} here",
                     fix="a variable without kinematics or force, or a singular position?",
                 )
             )
         return np.linalg.solve(K, right)
 
-    @property
-    def root_free(self) -> list[Label]:
-        """Independent variables of order σ."""
-        return self.small[()].free
-
     # Leaves to root: LR, LB, LC, LS, Lf̄
-
-    @cached_property
-    def small(self) -> dict[tuple[str, ...], Small]:
-        """LS and Lf̄ of every node, at the reference."""
-        return {}
 
     def _small(self, at: Evaluated) -> Small:
         """Go through the tree; the last is the root."""
@@ -264,11 +261,6 @@ class LinearSystem:
         """Variables that the person called independent, at any node."""
         nodes = self.equations.nodes
         return {".".join((*node.path, variable)) for node in nodes for variable in node.description.independent}
-
-    @cached_property
-    def free_of(self) -> dict[int, list[Label]]:
-        """Independent variables of each order."""
-        return {}
 
     def _rows_of(self, node: Node, at: Evaluated, order: int) -> tuple[list[Label], np.ndarray]:
         """Invariants of a node at an order, and their derivatives."""

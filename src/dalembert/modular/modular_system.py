@@ -18,7 +18,7 @@ from dalembert.modular.deriving import deriving
 from dalembert.modular.description import Description
 from dalembert.modular.invariants import constraint_order, force_order, working_order
 from dalembert.modular.labels import Label, match, split_rate
-from dalembert.modular.nodes import Node, tree_of
+from dalembert.modular.nodes import Node
 from dalembert.modular.traced import LowerRows, TracedSystem
 from dalembert.modular.variables import local
 from dalembert.modular.witness import Bound, Numbers, Residual, bound_together, consistent, worst
@@ -63,7 +63,7 @@ class ModularSystem:
                 Problem(f"subsystem {name!r} needs an order of at least {least}, got {order}", fix=f"order={least}")
             )
         self.order = least if order is None else order
-        self.root: Node = tree_of(description)
+        self.root = Node(description)
         self.nodes: tuple[Node, ...] = tuple(self.root.post_order())
         self.state, self.top = self._layout()
         self.parameters = dict(values)
@@ -111,9 +111,7 @@ class ModularSystem:
         with deriving(self.name, f"rows of {len(self.nodes)} subsystems as a graph"):
             return TracedSystem(self)
 
-    def values(
-        self, given: Mapping[Any, Number] | None = None, *, salt: str = "", guess: bool = False
-    ) -> dict[str, float]:
+    def values(self, given: Mapping[Any, Number] | None = None, *, guess: bool = False) -> dict[str, float]:
         """A number for every symbol: what is given, parameters, guesses; what is left is nothing special.
 
         Raises:
@@ -121,7 +119,7 @@ class ModularSystem:
         """
         names = [TIME.name, *map(str, self.state), *map(str, self.top), *self.parameters, *self.inputs]
         names += list(self.casadi.input_rates)
-        known = Numbers(self._known(guess), salt)
+        known = Numbers(self._known(guess))
         found = {name: known[name] for name in names}
         for key, value in (given or {}).items():
             name = getattr(key, "name", None) or str(key)
@@ -139,13 +137,13 @@ class ModularSystem:
         known = {TIME.name: 0.0, **{name: value for name, value in self.parameters.items() if value is not None}}
         return known | self.guesses if guess else known
 
-    def consistent(self, given: Mapping[Any, Number] | None = None, *, salt: str = "") -> dict[str, float]:
+    def consistent(self, given: Mapping[Any, Number] | None = None) -> dict[str, float]:
         """A state that meets all invariants of orders below σ, near a guess; what is given stays.
 
         Raises:
             ModelError: if none is found, naming the invariants that are left.
         """
-        found = self.values(given, salt=salt, guess=True)
+        found = self.values(given, guess=True)
         if not self.casadi.lower:
             return found
         fixed = {getattr(key, "name", None) or str(key) for key in (given or {})}

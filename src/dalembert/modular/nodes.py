@@ -16,7 +16,7 @@ from dalembert.modular.labels import Label, split_rate
 from dalembert.modular.own_rows import OwnRows, PlacedProgram, program
 from dalembert.modular.variables import local
 
-__all__ = ["Node", "tree_of"]
+__all__ = ["Node"]
 
 
 class Node:
@@ -176,8 +176,3 @@ def _scalars(
         return known[symbol.name]
 
     return [known[e.name] if e.is_Symbol else evaluate(al, e, lookup, chosen) for e in expressions]
-
-
-def tree_of(description: Description) -> Node:
-    """The tree of a description."""
-    return Node(description)

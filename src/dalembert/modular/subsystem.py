@@ -321,8 +321,6 @@ class Subsystem(Declarations):
             parameters: of the part: numbers, or expressions of parameters here.
             inputs: of the part: expressions of what is known here.
         """
-        if not isinstance(part, Subsystem):
-            raise ModelError(Problem(f"subsystem {self.name!r}: expected a Subsystem, got {type(part).__name__}"))
         if part is self or part._contains(self):
             raise ModelError(Problem(f"subsystem {self.name!r} cannot be a part of itself"))
         name = self._declare(name or part.name)

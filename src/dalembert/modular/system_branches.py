@@ -15,7 +15,7 @@ import sympy as sp
 from dalembert.expressions import TIME, replaced, switches_in, symbols_of
 from dalembert.modular.description import Description, interned
 from dalembert.modular.modular_equations import ModularEquations
-from dalembert.modular.nodes import Node, tree_of
+from dalembert.modular.nodes import Node
 
 __all__ = ["branch_names", "branches_as_written", "with_modes"]
 
@@ -41,7 +41,7 @@ def _made(eq: ModularEquations, inputs: Mapping[str, sp.Expr]) -> ModularEquatio
     description = _with_modes(eq.description)
     found = {
         _name(node, mode): _at_root(node, switch)
-        for node in tree_of(description).post_order()
+        for node in Node(description).post_order()
         for mode, switch in node.description.branches
     }
     for name, law in inputs.items():

@@ -133,7 +133,7 @@ def bound_together(nodes: Sequence[Node], root: Description) -> list[list[Node]]
 class Numbers(dict[str, float]):
     """A number for every name: what is known; what is not known is nothing special."""
 
-    def __init__(self, known: Mapping[str, float], salt: str):
+    def __init__(self, known: Mapping[str, float], salt: str = ""):
         super().__init__(known)
         self._salt = salt
 
@@ -208,7 +208,7 @@ def _least_change(jacobian: Any, left: np.ndarray, free: np.ndarray) -> np.ndarr
     return J.T @ cast(Any, linalg).spsolve(gram, left)
 
 
-def worst(left: np.ndarray, labels: Sequence[Label], most: int = 6) -> str:
+def worst(left: np.ndarray, labels: Sequence[Label]) -> str:
     """The largest residuals with the invariants that they belong to, in words."""
-    order = [i for i in np.argsort(-np.abs(left))[:most] if abs(left[i]) > 1e-8]
+    order = [i for i in np.argsort(-np.abs(left))[:6] if abs(left[i]) > 1e-8]
     return ", ".join(f"{labels[i].text} at order {labels[i].order} ({left[i]:.3g})" for i in order)

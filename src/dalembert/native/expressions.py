@@ -13,7 +13,6 @@ import numpy as np
 from dalembert.native import library, types
 from dalembert.native.arrays import Arrays
 from dalembert.native.emit import Value
-from dalembert.native.lengths import fold_length
 from dalembert.native.records import SLOTS_OF_KERNEL, ArrayField, Measured, Outputs
 from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Array, Kernel, Scalar, Tuple, Type, parts_of
 
@@ -181,7 +180,7 @@ class Expressions(Arrays):
             return self._divided(ast.FloorDiv(), a, b).parts[0]
 
         combine = {ast.Add: self.add, ast.Sub: self.sub, ast.Mult: self.mul, ast.FloorDiv: divided}
-        return [left if tree is None else fold_length(tree, value, str, combine) for tree in item.trees]
+        return [left if tree is None else types.fold_length(tree, value, str, combine) for tree in item.trees]
 
     def outputs_of(self, cls: type[Outputs], record: Value, numbers: Value) -> Value:
         """Views into a row of numbers (see ``Outputs.of``)."""

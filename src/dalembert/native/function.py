@@ -19,7 +19,7 @@ from dalembert.native import types
 from dalembert.native.arena import arena
 from dalembert.native.build import FAULTS, code_address, entry
 from dalembert.native.jit import libc_address
-from dalembert.native.records import Outputs, Record, address_of, type_of
+from dalembert.native.records import DTYPES, Outputs, Record, address_of, type_of
 from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, NOTHING, Array, Scalar, Tuple, Type, parts_of
 from dalembert.values import ARRAY, BOOLEAN, COMPLEX_NUMBER, FLOATING, INTEGER, TUPLE
 
@@ -34,10 +34,7 @@ FUNCTIONS: dict[str, Native] = {}
 _REAL, _BITS = struct.Struct("<d"), struct.Struct("<q")
 _FREE = libc_address("free")
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-_ELEMENTS = {
-    np.dtype(np.float64): FLOAT, np.dtype(np.int64): INT, np.dtype(np.bool_): BOOL, np.dtype(np.complex128): COMPLEX,
-}  # fmt: skip
-_DTYPES = {kind: dtype for dtype, kind in _ELEMENTS.items()}
+_ELEMENTS = {dtype: kind for kind, dtype in DTYPES.items()}
 _WHOLE: tuple[type[Any], ...] = (*INTEGER, np.bool_)
 _TUPLES: tuple[type[Any], ...] = (tuple, Outputs)
 
@@ -247,7 +244,7 @@ def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
 
 
 def is_packed(value: np.ndarray) -> bool:
-    return value.shape[-1] <= 1 or value.strides[-1] == value.itemsize
+    return value.shape[-1] <= 1 or value.strides[-1] == value.itemsize or not value.size
 
 
 def kind_of(value: Any) -> Type:
@@ -295,7 +292,7 @@ def taken(kind: Any, io: Any, at: int, memory: Callable[[int, int], Any] = _own_
     n = len(parts_of(kind))
     shape = tuple(io[at + 1 : at + 1 + kind.rank])
     strides = [*io[at + 1 + kind.rank : at + n]] + ([1] if kind.packed else [])
-    dtype = _DTYPES[kind.element]
+    dtype = DTYPES[kind.element]
     if 0 in shape:
         return np.zeros(shape, dtype), at + n
     reach = [(length - 1) * stride for length, stride in zip(shape, strides, strict=True)]

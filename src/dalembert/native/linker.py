@@ -22,6 +22,7 @@ _PAGE = 1 << 16
 # Sections of a module.
 _CUSTOM, _TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _START, _ELEMENT, _CODE, _DATA = range(12)
 _ORDER = (_TYPE, _IMPORT, _FUNCTION, _TABLE, _MEMORY, _GLOBAL, _EXPORT, _ELEMENT, _CODE, _DATA)
+_STACK = 1 << 17  # bytes
 
 # Relocations: what is patched, and how it is written.
 _TABLE_SLEB, _TABLE_I32, _MEMORY_LEB, _MEMORY_SLEB, _MEMORY_I32 = 1, 2, 3, 4, 5
@@ -227,16 +228,15 @@ class _Object:
                 yield reader
 
 
-def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:
+def link(data: bytes, exports: list[str]) -> Linked:
     """A module from an object.
 
     Args:
         data: the object.
         exports: functions that are visible.
-        stack: bytes for the stack.
     """
     source = _Object(data)
-    starts, heap = _places(source, stack)
+    starts, heap = _places(source)
     numbers = {name: place for kind, name, place in source.symbols if kind == 0 and isinstance(place, int)}
     _relocate(source, starts, heap)
     # Relocations have changed the data, too.
@@ -246,7 +246,7 @@ def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:
         if any(segment)
     ]
     # The stack pointer is global 0 of the object, if it has one.
-    globals_ = [b"\x7f\1\x41" + _signed(stack) + b"\x0b"] if source.stack else []
+    globals_ = [b"\x7f\1\x41" + _signed(_STACK) + b"\x0b"] if source.stack else []
     globals_.append(b"\x7f\0\x41" + _signed(heap) + b"\x0b")
     shown = [_text("memory") + b"\2\0", _text("__heap_base") + b"\3" + _unsigned(len(globals_) - 1)]
     shown += [_text(name) + b"\0" + _unsigned(numbers[name]) for name in exports]
@@ -271,10 +271,10 @@ def link(data: bytes, exports: list[str], stack: int = 1 << 17) -> Linked:
     return Linked(out, table, tuple(name for name, _ in source.functions), heap)
 
 
-def _places(source: _Object, stack: int) -> tuple[list[int], int]:
+def _places(source: _Object) -> tuple[list[int], int]:
     """Where the segments begin, behind the stack, and where they end."""
     starts: list[int] = []
-    at = stack
+    at = _STACK
     for segment, alignment in zip(source.segments, source.alignments, strict=True):
         at = -(-at // alignment) * alignment
         starts.append(at)

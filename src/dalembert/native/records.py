@@ -27,19 +27,18 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.native import types
-from dalembert.native.lengths import WHOLE_NUMBERS, fold_length, length_tree
-from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, Scalar, Type
+from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, WHOLE_NUMBERS, Scalar, Type, fold_length, length_tree
 from dalembert.values import ARRAY
 
 __all__ = [
-    "SLOTS_OF_KERNEL", "BatchKernel", "ComplexMatrix", "Field", "Flag", "Flags", "Function", "Int", "IntegerMatrix",
-    "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector", "address_of", "reachable",
-    "type_of",
+    "DTYPES", "SLOTS_OF_KERNEL", "BatchKernel", "ComplexMatrix", "Field", "Flag", "Flags", "Function", "Int",
+    "IntegerMatrix", "Integers", "Kernel", "Kernels", "Matrix", "Outputs", "Real", "Record", "Ref", "Vector",
+    "address_of", "reachable", "type_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
 _WORD, _BYTE, _NUMBERS = np.dtype(np.int64), ctypes.c_char, (float, int, np.floating, np.integer)
-_DTYPES = {
+DTYPES = {
     FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
 }  # fmt: skip
 _KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
@@ -59,9 +58,9 @@ def address_of(array: Any) -> int:
 
 
 @cache
-def _empty(shape: tuple[int, ...], element: Scalar) -> np.ndarray:
+def _empty(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array without entries, which all records may share."""
-    return np.zeros(shape, dtype=_DTYPES[element])
+    return np.zeros(shape, dtype)
 
 
 class Field(Generic[T]):
@@ -191,7 +190,7 @@ class ArrayField(Measured[np.ndarray]):
 
     def __init__(self, *lengths: str | int):
         super().__init__(*lengths)
-        self.kind = types.Array(self.element, self.rank)
+        self.kind, self._dtype = types.Array(self.element, self.rank), DTYPES[self.element]
 
     def write(self, record: Record, value: np.ndarray) -> None:
         what = f"{type(record).__name__}.{self.name}"
@@ -199,9 +198,9 @@ class ArrayField(Measured[np.ndarray]):
             return
         if isinstance(record, Outputs):
             raise TypeError(f"{what} is a view and stays one.  Fix: change its numbers, {self.name}[:] = ...")
-        if not isinstance(value, ARRAY) or value.dtype != _DTYPES[self.element] or value.ndim != self.rank:
+        if not isinstance(value, ARRAY) or value.dtype != self._dtype or value.ndim != self.rank:
             got = f"{value.dtype} with {value.ndim} axes" if isinstance(value, ARRAY) else type(value).__name__
-            raise TypeError(f"{what} must be an array of {_DTYPES[self.element]} with {self.rank} axes, got {got}")
+            raise TypeError(f"{what} must be an array of {self._dtype} with {self.rank} axes, got {got}")
         if not value.flags.c_contiguous:
             raise TypeError(f"{what} must be an array without gaps.  Fix: np.ascontiguousarray")
         record.kept_values[self.name] = value
@@ -216,7 +215,7 @@ class ArrayField(Measured[np.ndarray]):
         if min(shape) < 0:
             shape = tuple([max(0, n) for n in shape])
             self.check(record, shape)
-        made = _empty(shape, self.element) if 0 in shape else np.zeros(shape, dtype=_DTYPES[self.element])
+        made = _empty(shape, self._dtype) if 0 in shape else np.zeros(shape, self._dtype)
         record.kept_values[self.name] = made
         # Nothing is read where there is nothing.
         record.slot_words[record.slot_of[self.name]] = address_of(made) if made.size else 0

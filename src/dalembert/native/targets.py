@@ -5,8 +5,8 @@
     data = program.object(TARGETS["macos-arm64"])
 
 All functions, the kernels and the functions in fields of records are merged into one LLVM module, in which only what
-was asked for is visible. An object needs ``malloc``, ``free``, and what its code generator takes for granted
-(``NEEDED``); a WebAssembly module needs nothing.
+was asked for is visible. An object needs ``malloc``, ``free``, and what its code generator takes for granted, such as
+``memcpy``; a WebAssembly module needs nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from dalembert.native.linker import Linked, link
 from dalembert.native.translate import instance_of, unit_text
 from dalembert.native.types import FLOAT, Type
 
-__all__ = ["MICROCONTROLLERS", "NEEDED", "NEEDED_ON", "TARGETS", "WASM", "Program", "Target"]
+__all__ = ["MICROCONTROLLERS", "TARGETS", "WASM", "Program", "Target"]
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,6 @@ MICROCONTROLLERS = {
     "cortex-m7": Target("thumbv7em-unknown-none-eabihf", "cortex-m7", "", "static"),
     "cortex-m33": Target("thumbv8m.main-unknown-none-eabihf", "cortex-m33", "", "static"),
 }
-
-# What an object may ask for: memory, what copies and clears it, and rounding where the processor has no instruction for
-# it; on macOS its names for clearing; on Windows a marker of floating-point code, and the probe of functions with more
-# than a page on the stack.
-NEEDED = frozenset({"malloc", "free", "memset", "memcpy", "memmove", "floor", "ceil"})
-NEEDED_ON = {"linux": NEEDED, "macos": NEEDED | {"bzero", "__bzero"}, "windows": NEEDED | {"_fltused", "__chkstk"}}
 
 # WebAssembly has no malloc: chunks of the arena are given back in reverse order, so the end of what is used is enough.
 _HEAP = """

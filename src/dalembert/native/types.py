@@ -1,4 +1,4 @@
-"""The types of native code: numbers, arrays of them, tuples, records, functions and kernels.
+"""The types of native code: numbers, arrays of them, tuples, records, functions and kernels; and lengths of arrays.
 
 A value of a type is a few numbers in registers, its *parts*: an array is a pointer, its shape and the distance of its
 rows; a tuple is what its items are, one after the other.
@@ -6,12 +6,16 @@ rows; a tuple is what its items are, one after the other.
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dalembert.errors import CompileError
+
 __all__ = [
-    "BOOL", "COMPLEX", "FLOAT", "INT", "NOTHING", "Array", "Closure", "Kernel", "Kernels", "Pointer", "Scalar", "Tuple",
-    "Type", "holds_array", "matrix", "parts_of", "vector",
+    "BOOL", "COMPLEX", "FLOAT", "INT", "NOTHING", "WHOLE_NUMBERS", "Array", "Closure", "Kernel", "Kernels", "Pointer",
+    "Scalar", "Tuple", "Type", "fold_length", "holds_array", "length_tree", "matrix", "parts_of", "vector",
 ]  # fmt: skip
 
 
@@ -144,3 +148,39 @@ def parts_of(kind: Type) -> tuple[str, ...]:
 def holds_array(kind: Type) -> bool:
     """True if a value of this type may point into an arena."""
     return isinstance(kind, Array) or (isinstance(kind, Tuple) and any(holds_array(item) for item in kind.items))
+
+
+# Lengths of arrays in records are formulas of other fields, such as ``2*nv + context.rows``. What their operators mean
+# for Python's numbers.
+WHOLE_NUMBERS: dict[type, Callable[[int, int], int]] = {
+    ast.Add: lambda a, b: a + b, ast.Sub: lambda a, b: a - b, ast.Mult: lambda a, b: a * b,
+    ast.FloorDiv: lambda a, b: a // b,
+}  # fmt: skip
+
+
+def length_tree(text: str) -> ast.expr:
+    """A length, read; refused if it is anything but names, whole numbers and + - * //."""
+    tree = ast.parse(text, mode="eval").body
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.BinOp | ast.Name | ast.Attribute | ast.Constant | ast.operator | ast.Load):
+            raise CompileError(f"length {text!r}: only names of fields, whole numbers, + - * // are allowed")
+    return tree
+
+
+def fold_length(
+    tree: ast.expr, field: Callable[[tuple[str, ...]], Any], number: Callable[[int], Any], combine: dict[type, Any]
+) -> Any:
+    """A length from the fields it names, in whatever represents whole numbers."""
+    match tree:
+        case ast.Constant(value=int(value)):
+            return number(value)
+        case ast.BinOp(left, op, right) if type(op) in combine:
+            return combine[type(op)](*(fold_length(side, field, number, combine) for side in (left, right)))
+    path: list[str] = []
+    node: ast.AST = tree
+    while isinstance(node, ast.Attribute):
+        path.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        raise CompileError(f"length {ast.unparse(tree)!r} is not understood")
+    return field((node.id, *path))

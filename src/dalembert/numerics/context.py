@@ -6,6 +6,7 @@ own, which holds its options and may refer to the context. All functions return 
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from dalembert.native import Flag, Function, Int, Integers, Kernel, Matrix, Outp
 
 __all__ = [
     "CHOOSE", "CONFLICT", "FAILED", "FAILURES", "ILL_CONDITIONED", "JAMMED", "NOT_FINITE", "NO_CONVERGENCE",
-    "NO_IMPULSES", "NO_MASS", "OK", "RESTART", "STALE_CHOICE", "TOO_STIFF", "UNSETTLED", "Blocks", "Closure",
-    "Context", "Solution", "Statistics", "System", "finite", "give_up", "residual_rates", "stabilized", "watch",
+    "NO_IMPULSES", "NO_MASS", "OK", "RESTART", "STALE_CHOICE", "TOO_STIFF", "UNSETTLED", "Blocks", "Closure", "Context",
+    "Solution", "Statistics", "System", "check_blocks", "check_outputs", "finite", "give_up", "residual_rates",
+    "stabilized", "watch",
 ]  # fmt: skip
 
 # What a native function returns. RESTART: it succeeded, and the state means something else from now on, which methods
@@ -237,3 +239,23 @@ def stabilized(c: Context, gamma: np.ndarray, phi: np.ndarray, rate: np.ndarray)
         if i < phi.shape[0]:
             out[i] += c.beta * c.beta * phi[i]
     return out
+
+
+def check_outputs(kernel: Any, declared: type[Outputs], record: Record) -> None:
+    """Raise if a kernel does not give what native code takes it apart into, by name, size and order, with lengths from
+    the record."""
+    _compare(kernel, [*declared.sizes(record).items()], 0)
+
+
+def check_blocks(kernel: Any, own: type[Outputs] | None, context: Context) -> None:
+    """As ``check_outputs`` for the usual blocks, whatever their names, and those that a formulation adds."""
+    names, usual = [*kernel.outputs], [*Blocks.sizes(context).values()][:-1]
+    wanted = [*zip(names, usual, strict=False), *(own.sizes(context).items() if own is not None else ())]
+    _compare(kernel, wanted, len(usual))
+
+
+def _compare(kernel: Any, wanted: list[tuple[str, int]], usual: int) -> None:
+    given = [(name, math.prod(shape)) for name, shape in kernel.outputs.items()]
+    if given != wanted or len(given) < usual:
+        listed = [", ".join(f"{name}[{size}]" for name, size in sizes) for sizes in (given, wanted)]
+        raise TypeError(f"kernel '{kernel.name}' gives {listed[0]}, and native code takes it for {listed[1]}")

@@ -9,7 +9,6 @@ They are written as native functions of a record of their own, derived from ``Va
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -17,12 +16,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.native import Bound, Function, Int, Native, Outputs, Record, Ref, Vector, native
-from dalembert.numerics.context import OK, Blocks, Closure, Context
+from dalembert.numerics.context import OK, Closure, Context, check_outputs
 from dalembert.numerics.linear import hold_rank
 
 __all__ = [
-    "BoundVariables", "Mixed", "Motion", "Variables", "VariablesRecord", "check_blocks", "check_outputs",
-    "constraints_at", "held_constraints_at",
+    "BoundVariables", "Mixed", "Motion", "Variables", "VariablesRecord", "constraints_at",
+    "held_constraints_at",
 ]  # fmt: skip
 
 # Steps of differences, of variables of size one.
@@ -152,26 +151,6 @@ class Variables:
         )
         retract = _retract.bind(shared) if self.retract is None else self.retract.bind(own)
         return BoundVariables(rhs, decode, encode, retract, _events.bind(shared), _jacobian.bind(shared))
-
-
-def check_outputs(kernel: Any, declared: type[Outputs], record: Record) -> None:
-    """Raise if a kernel does not give what native code takes it apart into, by name, size and order, with lengths from
-    the record."""
-    _compare(kernel, [*declared.sizes(record).items()], 0)
-
-
-def check_blocks(kernel: Any, own: type[Outputs] | None, context: Context) -> None:
-    """As ``check_outputs`` for the usual blocks, whatever their names, and those that a formulation adds."""
-    names, usual = [*kernel.outputs], [*Blocks.sizes(context).values()][:-1]
-    wanted = [*zip(names, usual, strict=False), *(own.sizes(context).items() if own is not None else ())]
-    _compare(kernel, wanted, len(usual))
-
-
-def _compare(kernel: Any, wanted: list[tuple[str, int]], usual: int) -> None:
-    given = [(name, math.prod(shape)) for name, shape in kernel.outputs.items()]
-    if given != wanted or len(given) < usual:
-        listed = [", ".join(f"{name}[{size}]" for name, size in sizes) for sizes in (given, wanted)]
-        raise TypeError(f"kernel '{kernel.name}' gives {listed[0]}, and native code takes it for {listed[1]}")
 
 
 @native

@@ -16,7 +16,7 @@ from dalembert.view.colors import series_colors
 from dalembert.view.plane import motion_plane, up_vector
 from dalembert.view.scene import PALETTE, Plot, Scene, SceneBody, Shape
 
-__all__ = ["decode_array", "encode_array", "json_text", "payload"]
+__all__ = ["encode_array", "json_text", "payload"]
 
 FORMAT = 1
 
@@ -95,11 +95,6 @@ def json_text(tree: object) -> str:
 def encode_array(values: ArrayLike, dtype: str) -> str:
     """Row-major bytes of ``values`` as base64 text."""
     return base64.b64encode(np.ascontiguousarray(values, dtype=np.dtype(dtype)).tobytes()).decode("ascii")
-
-
-def decode_array(text: str, dtype: str, shape: tuple[int, ...] = (-1,)) -> np.ndarray:
-    """Inverse of :func:`encode_array`."""
-    return np.frombuffer(base64.b64decode(text), dtype=np.dtype(dtype)).reshape(shape)
 
 
 def _body(body: SceneBody, color: str) -> dict[str, Any]:

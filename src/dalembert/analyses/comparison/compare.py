@@ -258,7 +258,7 @@ def compare(
     """
     options = replace(Options.of(options, given, MethodOptions), formulation="auto", coordinates="auto")
     times = options.times(duration, DEFAULT_OUTPUTS)
-    if not (isinstance(repeats, int) and repeats > 0):
+    if repeats < 1:
         raise DalembertError(f"repeats must be a positive whole number, got {repeats!r}")
     if isinstance(model, Subsystem):
         if formulations != "all" or coordinates != "all" or reference is not None:

@@ -23,8 +23,8 @@ from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.motions.allocate import Allocation, allocate
 from dalembert.analyses.motions.follow import FINER, FINEST, with_halved_steps, with_middles
 from dalembert.analyses.motions.friction import Friction, solve_sizes
+from dalembert.analyses.motions.inverse_system_result import Quality, Reversal, SystemInverse
 from dalembert.analyses.motions.signals import Signals, signal_of
-from dalembert.analyses.motions.system_inverse import Quality, Reversal, SystemInverse
 from dalembert.codegen import Kernel, compile_function
 from dalembert.errors import DalembertError, ModelError, SimulationError
 from dalembert.expressions import TIME, evaluate

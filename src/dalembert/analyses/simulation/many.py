@@ -85,7 +85,7 @@ def simulate_many(
     dynamics = options.equations(model)
     choice = options.choice(dynamics)
     threads = (os.cpu_count() or 1) if threads is None else threads
-    if not isinstance(threads, int) or threads < 1:
+    if threads < 1:
         raise DalembertError(f"threads must be a positive integer, got {threads!r}")
     samples = read_samples(dynamics, options, q, u)
     _hold_ranks(dynamics, samples, float(times[0]))

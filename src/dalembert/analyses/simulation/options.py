@@ -23,7 +23,7 @@ from dalembert.formulations import Formulation
 from dalembert.integrators import Integrator
 from dalembert.model import Model
 from dalembert.state import HasState, State, check_joints, state_of
-from dalembert.values import MAPPING, NUMBER, is_finite, is_positive
+from dalembert.values import MAPPING, NUMBER, is_positive
 
 __all__ = ["DEFAULT_OUTPUTS", "MethodOptions", "Options", "RunOptions", "public_with"]
 
@@ -135,17 +135,8 @@ class Options:
         return 0.0 if self.start is None else self.start
 
     def __post_init__(self) -> None:
-        if self.start is not None and not is_finite(self.start):
-            raise DalembertError(f"start must be a finite number of seconds, got {self.start!r}")
         if self.accuracy is not None and not is_positive(self.accuracy):
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
-        if not isinstance(self.certify, bool):
-            raise DalembertError(f"certify must be True or False, got {self.certify!r}")
-        for name, more in (("initial", ", a State or a run"), ("initial_rates", ""), ("parameters", "")):
-            value = state_of(getattr(self, name))
-            if value is None or isinstance(value, Mapping) or (more and isinstance(value, State)):
-                continue
-            raise DalembertError(f"{name} must be a dictionary by name{more}, got {value!r}")
 
     def times(self, duration: float, outputs: int) -> np.ndarray:
         """When results are wanted: every ``output_step``, by default so many times, and at the end."""

@@ -86,7 +86,6 @@ class _Closing:
         """Write the states of all samples that close."""
         d, n = self.dynamics, len(table)
         q, own, own_rates = (np.array(part) for part in self._start()(table))
-        rows = np.arange(n)
         q, good = self._led(q, self._places(self._own()), own, table)
         if positions:
             wanted = np.hstack([_rows(value, n) for value in positions.values()])
@@ -102,7 +101,7 @@ class _Closing:
         keep |= {name: _rows(value, n) for name, value in rates.items()}
         u, fits = self._velocities(q, keep, table)
         good &= fits & np.isfinite(q).all(axis=1)
-        start[rows[good]] = np.hstack([q, u])[good]
+        start[good] = np.hstack([q, u])[good]
 
     # What the model says
 

@@ -31,7 +31,6 @@ from dalembert.trajectory.record import record
 
 if TYPE_CHECKING:
     from dalembert.modular import Subsystem
-    from dalembert.planar import Planar
 
 __all__ = ["simulate"]
 

@@ -29,7 +29,7 @@ from dalembert.model import Model
 from dalembert.modular import Subsystem
 from dalembert.planar import Planar
 from dalembert.state import HasState, State, check_joints, state_of
-from dalembert.values import MAPPING, is_finite
+from dalembert.values import is_finite
 
 __all__ = ["equilibrium"]
 
@@ -130,8 +130,6 @@ def _start(dynamics: Dynamics, guess: Any, parameters: dict[str, float]) -> Stat
         values = {**guess.parameters, **parameters}
         q, u = guess.to(dynamics.coordinates)
         return State(guess.time, q, u, dynamics.coordinates, values)
-    if guess is not None and not isinstance(guess, MAPPING):
-        raise DalembertError(f"guess must be a State or a dictionary by joint, got {guess!r}")
     given: dict[str, Any] = dict(guess or {})
     single = {name: given.pop(name) for name in list(given) if _component(dynamics, name)}
     rates = {name.removesuffix(".d"): given.pop(name) for name in list(given) if name.endswith(".d")}
@@ -203,8 +201,6 @@ class _Search:
             (number,) = _numbers(self.dynamics, "steady", [name])[:1] or (0,)
             if len(_numbers(self.dynamics, "steady", [name])) > 1:
                 raise DalembertError(f"steady: joint {name!r} has several velocities.  Fix: {name}[0], …")
-            if value is not None and not np.isfinite(float(value)):
-                raise DalembertError(f"steady: {name!r} must be a finite number or None, got {value!r}")
             found[number] = None if value is None else float(value)
         return found
 

@@ -83,10 +83,8 @@ def sweep(
     """
     design = over if isinstance(over, Design) else Design.grid(over)
     options = Options.of(options, given, RunOptions)
-    if threads is not None and (not isinstance(threads, int) or threads < 1):
+    if threads is not None and threads < 1:
         raise DalembertError(f"threads must be a positive integer, got {threads!r}")
-    if progress is not None and not callable(progress):
-        raise DalembertError(f"progress must be a function of the fraction done, got {progress!r}")
     job, key = _job(model, design, duration, options, outputs, analysis)
     kept = None if store is None else Store(store, key, len(design))
     work = _Work(job, design, kept, progress)
@@ -107,8 +105,6 @@ def _job(
     if isinstance(model, Planar):
         model = model.to_model()
     if analysis is not None:
-        if not callable(analysis):
-            raise DalembertError(f"analysis must be a function of equations and values, got {analysis!r}")
         if duration is not None or outputs is not None:
             raise DalembertError("a sweep does runs (duration, outputs) or an analysis, not both")
         subject = options.equations(model) if isinstance(model, Model | Dynamics) else model

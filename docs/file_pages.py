@@ -1,0 +1,450 @@
+"""The reference pages of model files and planar files, from the schemas; ``docs/generate.py`` writes them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from textwrap import dedent
+from typing import Any
+
+from dalembert.constraints import CONSTRAINTS
+from dalembert.elements.base import allowed_in
+from dalembert.expressions.parse import FUNCTIONS
+from dalembert.forces import FORCES
+from dalembert.io.schema import marked_planar_schema, marked_schema
+from dalembert.joints import JOINTS
+from dalembert.joints.joint_data import GEOMETRY
+from dalembert.model.data import Event, Output
+from dalembert.model.signals_data import InputSignal, StateVariable
+from dalembert.model.validate_bodies import SHAPES
+from dalembert.planar import planar_names
+from dalembert.planar.planar_data import CONTACTS, JOINTS_2D
+from dalembert.solids import SOLIDS
+
+_TITLES = {
+    "StateVariable": "state", "InputSignal": "input",
+    "JointData": "joint", "CustomMotion": "custom motion", "SubModel": "sub-model",
+    "PlanarBody": "body", "NodeSpring": "spring", "NodeForce": "force", "PlanarCoordinate": "coordinate",
+    "PlanarVelocity": "velocity", "PlanarConstraint": "constraint", "PlanarOutput": "output",
+}  # fmt: skip
+# Short, and with something of every section.
+EXAMPLE = """\
+name: four-bar
+description: a driven four-bar linkage with a spring and a trailing wheel
+gravity: [0, -9.81, 0]
+parameters:
+  crank_length: 0.4
+  density: 2.0                 # kg/m
+  stiffness: 50
+bodies:
+  - name: crank
+    mass: density*crank_length
+    com: [0, crank_length/2, 0]
+    inertia: [density*crank_length**3/12, 0, density*crank_length**3/12]
+    color: "#d95f02"
+  - name: coupler
+    mass: 2*density
+    com: [0.5, crank_length, 0]
+    inertia: [0, 0.08*density, 0.08*density]
+  - name: rocker
+    mass: density
+    com: [1, crank_length/2, 0]
+    inertia: [0.02, 0, 0.02]
+    shapes:
+      - kind: cylinder
+        radius: 0.02
+        length: crank_length
+        axis: y
+        pose: [1, crank_length/2, 0]
+points:
+  - {name: tip, body: coupler, at: [1, crank_length, 0]}
+joints:
+  - {name: A, kind: revolute, bodies: [ground, crank], point: [0, 0, 0], axis: z}
+  - {name: B, kind: revolute, bodies: [crank, coupler], point: [0, crank_length, 0], axis: z}
+  - {name: C, kind: revolute, bodies: [coupler, rocker], point: [1, crank_length, 0], axis: z}
+  - name: D
+    kind: revolute
+    bodies: [ground, rocker]
+    point: [1, 0, 0]
+    axis: z
+    cut: true                  # close the loop here
+constraints:
+  - {name: motor, kind: drive, joint: A, motion: 2*pi*t}
+forces:
+  - name: return spring
+    kind: spring
+    bodies: [crank, rocker]
+    at: [[0, crank_length, 0], [1, 0, 0]]
+    stiffness: stiffness
+    damping: 1
+  - name: bearing
+    kind: joint-force
+    joint: D
+    value: -0.1*u(D) - 0.5*q(D)**3 + 0.1*current - brake(abs(u(D)))*sign(u(D))
+states:
+  - {name: current, rate: (voltage - 2*current - 0.1*u(D))/0.05, unit: A}
+inputs:
+  - {name: voltage, default: 0, unit: V}           # a run says what it is
+tables:
+  - {name: brake, x: [0, 1, 5, 20], y: [0, 0.1, 0.15, 0.16]}
+outputs:
+  - {name: reach, formula: "distance(tip, crank) + vx(tip)*Rxx(crank)"}
+  - {name: height, formula: y(coupler) - crank_length/2, unit: m}
+events:
+  - {name: coasting, when: t - 5, direction: rising, switch: {motor: false}}
+  - {name: dead center, when: u(D)}                # only records its times
+fmus:
+  - {name: drive, file: drive.fmu, step: 0.01, inputs: {speed: u(D)}, outputs: {voltage: v}}   # only if a run trusts it
+ground_shapes:
+  - {kind: box, size: [1.2, 0.05, 0.1], pose: [0.5, 0, -0.1]}
+initial:
+  A: 0.3
+initial_rates:
+  A: 6.283185307179586
+velocities:
+  omega: u(A) + u(D)
+submodels:
+  - name: wheel
+    base: coupler
+    pose: [1.2, 0.4, 0]
+    parameters: {radius: crank_length/4}
+    model:
+      name: wheel
+      parameters: {radius: 0.1}
+      bodies:
+        - {name: rim, mass: 0.5, inertia: [radius**2/8, radius**2/8, radius**2/4]}
+      joints:
+        - {name: axle, kind: revolute, bodies: [ground, rim], point: [0, 0, 0], axis: z}
+"""
+
+PLANAR_EXAMPLE = """\
+kind: planar
+name: slider-crank
+gravity: [0, -9.81]
+parameters:
+  length: 0.3
+inputs:
+  u1: "2 - 0.1*crank.omega"
+base:
+  O: [0, 0]
+bodies:
+  - name: crank
+    nodes:
+      O: [0, 0]
+      pin: [0, length]
+    mass: 1
+    inertia: 0.01
+  - name: rod
+    nodes:
+      pin: [0, length]
+      P: [0.8, 0]
+    mass: 0.5
+    inertia: 0.03
+  - name: piston
+    nodes:
+      P: [0.8, 0]
+    mass: 2
+joints:
+  - {name: A, kind: revolute, nodes: [base.O, crank.O], torque: u1}
+  - {name: B, kind: revolute, nodes: [crank.pin, rod.pin]}
+  - {name: C, kind: revolute, nodes: [rod.P, piston.P]}
+  - {name: guide, kind: prismatic, bodies: [base, piston], axis: x}
+forces:
+  - {name: load, node: piston.P, value: ["-20*guide.speed", 0]}
+outputs:
+  - {name: stroke, formula: guide.slide, unit: m}
+initial_rates:
+  A: 5
+"""
+
+_HEAD = """# Model files
+
+<!-- Generated by docs/file_pages.py; do not edit. -->
+
+A model file is one YAML document (UTF-8, at most 2 MB). It holds the sections below; only `name` is
+required, and fields left out take their defaults. Units are SI, angles radians. Points, axes and inertias are
+given in **world axes at the reference configuration**, as CAD gives them, unless a field `frame` says
+otherwise.
+
+YAML is read as version 1.2 (`yes` and `on` are texts). Tags, aliases, merge keys, duplicate keys, several
+documents, infinities and NaN are refused. Everything that is wrong with a file is reported at once, with line
+numbers.
+
+## A complete example
+
+```yaml
+"""
+
+_TYPES = """## Types of fields
+
+| type | written as |
+|---|---|
+| number | a number |
+| text | a text |
+| formula | a number, or a text in the formula language below |
+| vector | three formulas `[x, y, z]`, or an axis: `x`, `y`, `z`, `-x`, `-y`, `-z` |
+| inertia | `[Ixx, Iyy, Izz]`, `[Ixx, Iyy, Izz, Ixy, Ixz, Iyz]` or three rows: entries of the tensor |
+| placement | a position `[x, y, z]`, or a mapping with the fields under *Placement* |
+| name | letters, digits, `_`, `-`, spaces; a letter first; at most 200 characters |
+| body, joint | the name of one; `ground` is the world; `left.wheel` lies in the sub-model `left` |
+| constraint, parameter | the name of one, likewise |
+| rate | a joint, or `joint[i]`: velocity i of a joint that has several |
+| frame | `world` (the reference configuration), `body` (the body the field belongs to), or a body's name |
+| values | one formula, or a list of them |
+"""
+
+_FORMULAS = """## Formulas
+
+A formula is arithmetic as in Python: `+ - * / **`, parentheses, numbers, names of parameters, `pi`, and
+where motion is allowed the time `t` and references to the motion:
+
+| reference | is |
+|---|---|
+| `q(joint)`, `q(joint, i)` | coordinate 0 or i of a joint |
+| `u(joint)`, `u(joint, i)` | velocity 0 or i of a joint |
+| `x(body)`, `y(body)`, `z(body)` | world position of a body's origin (m) |
+| `vx(body)`, `vy(body)`, `vz(body)` | its velocity in world axes (m/s) |
+| `wx(body)`, `wy(body)`, `wz(body)` | angular velocity in world axes (rad/s) |
+| `Rxx(body)`, `Rxy(body)` … `Rzz(body)` | its orientation: `Rxy` is the component along world x of its axis y |
+| `x(point)`, `vx(point)` … | the same of a point of `points` |
+| `distance(a, b)` | of two points or origins of bodies (m) |
+| `length(spring)`, `rate(spring)` | distance of the ends of a spring or strut (m), and its rate (m/s) |
+
+States, inputs and tables are named as parameters are: `k*current`, `road(x(wheel))`.
+Names with spaces or dashes are quoted: `q("front wheel")`. A floating body has a free joint of its own name.
+
+Choices are written `a if c else b`, where `c` is one comparison with `<`, `<=`, `>` or `>=`:
+`"-k*q(stop) if q(stop) > 0 else 0"`.
+
+What may stand where:
+
+| field | may name, besides parameters |
+|---|---|
+| geometry, inertia, stiffness, sizes, initial values | nothing |
+| `formula` of an equation at position level | `t`, inputs, `q`, `x`, `y`, `z`, `R…`, `length` |
+| `formula` of an equation at velocity level | `t` and all references; linear in velocities |
+| `position`, `rpy` of a custom joint | its coordinates `q0`, `q1`, … |
+| `equations`, `measure` of a custom joint | the relative pose `x`, `y`, `z`, `Rxx` … `Rzz` |
+"""
+
+_SUBMODELS = """A sub-model is given in place (`model:` with the sections of a model) or by `file:`, relative
+to the file that names it and inside the folder of the outermost file. Its elements are called `name.element`,
+its ground becomes `base`.
+"""
+
+_SOLIDS = """A uniform body of simple form. Its center of mass, its inertia and its shape follow from its sizes, and its
+mass from the density, unless the body gives them. Positions are those of the reference configuration.
+
+```yaml
+name: crank
+parameters: {a: 0.3}
+bodies:
+  - name: crank
+    mass: 2
+    solid: {kind: rod, start: [0, 0, 0], end: [a, 0, 0], radius: 0.01}
+```
+"""
+
+_CONSTRAINTS = """Each has a `name` and a `kind`. One with `active: false`, or that an event switches, has a parameter
+`name.on` besides those of the model, 1 or 0 at the start; its equations are multiplied by it.
+"""
+
+_SECTION_NOTES = {
+    "parameters": "A mapping of names to numbers. Parameters stay symbolic: a change needs no recompilation. "
+    "Names are letters, digits and `_`; `t` and `pi` are taken; states, inputs and tables share them.",
+    "initial": "A mapping of joints to coordinates: one value, or a list of nq; assembly finds the rest.",
+    "initial_rates": "A mapping of joints to velocities: one value, or a list of nv.",
+    "velocities": "A mapping of names to formulas of `t` and all references, linear in velocities; analytical "
+    "formalisms take them as quasi-velocities.",
+    "gravity": "A vector in world axes; default `[0, 0, -9.81]`.",
+}
+
+
+_PLANAR_HEAD = """# Planar files
+
+<!-- Generated by docs/file_pages.py; do not edit. -->
+
+A planar mechanism by nodes is one YAML document with `kind: planar`; see [planar mechanisms](../how-to/planar.md).
+The rules of [model files](model-files.md) hold here too: what is refused, how errors are reported, formulas. Units are
+SI, angles radians; points are drawn in the xy-plane.
+
+```yaml
+"""
+
+_PLANAR_TYPES = """## Types of fields
+
+| type | written as |
+|---|---|
+| formula | a number, or a text in the formula language |
+| point | two formulas `[x, y]` |
+| direction | two formulas, or `x`, `y`, `-x`, `-y` |
+| name | letters, digits, `_`; a letter first |
+| node | `body.node`, or `base.node` |
+
+## What formulas may name
+
+"""
+
+
+def model_files() -> str:
+    """The page ``docs/reference/model-files.md``."""
+    schema = marked_schema()
+    definitions = schema["$defs"]
+    functions = ", ".join(f"`{name}({', '.join('xy'[:arity])})`" for name, (_, arity) in FUNCTIONS.items())
+    parts = [
+        _HEAD + EXAMPLE + "```\n",
+        "## Sections\n\n" + fields_table(schema, definitions),
+        _TYPES,
+        _FORMULAS + _moving() + f"\nFunctions: {functions}.\n",
+    ]
+    for key, note in _SECTION_NOTES.items():
+        parts.append(f"## {key}\n\n{note}\n")
+    parts.append("## bodies\n\n" + described(definitions["Body"], definitions))
+    parts.append("### Shape\n\n" + described(definitions["Shape"], definitions) + "\n" + _shapes())
+    parts.append("### Solid\n\n" + _SOLIDS)
+    for name, solid in SOLIDS.items():
+        parts.append(f"#### {name}\n\n" + described(definitions[solid.__name__], definitions))
+    parts.append("### Placement\n\n" + described(definitions["Placement"]["x-object"], definitions))
+    parts.append("## joints\n\n" + described(definitions["JointData"], definitions) + "\n" + _joints())
+    parts.append("### Custom motion\n\n" + described(definitions["CustomMotion"], definitions))
+    which = "\nWhich fields a kind takes: [contact](../how-to/contact.md#surfaces).\n"
+    parts.append("### Surface\n\n" + described(definitions["Surface"], definitions) + which)
+    for section, kinds in (("constraints", CONSTRAINTS), ("forces", FORCES)):
+        note = _CONSTRAINTS if section == "constraints" else "Each has a `name` and a `kind`.\n"
+        parts.append(f"## {section}\n\n{note}")
+        for name, kind in kinds.items():
+            parts.append(f"### {name}\n\n" + described(definitions[kind.__name__], definitions))
+    parts.append("## points\n\n" + described(definitions["Point"], definitions))
+    for section, name in (("states", "StateVariable"), ("inputs", "InputSignal"), ("tables", "Table")):
+        parts.append(f"## {section}\n\n" + described(definitions[name], definitions))
+    parts.append("## outputs\n\n" + described(definitions["Output"], definitions))
+    parts.append("## events\n\n" + described(definitions["Event"], definitions))
+    parts.append("## fmus\n\n" + described(definitions["FMUElement"], definitions))
+    parts.append("## submodels\n\n" + _SUBMODELS + "\n" + fields_table(definitions["SubModel"], definitions))
+    return "\n".join(parts)
+
+
+def planar_files() -> str:
+    """The page ``docs/reference/planar-files.md``."""
+    schema = marked_planar_schema()
+    definitions = schema["$defs"]
+    names = (planar_names.__doc__ or "").partition("\n\n")[2].replace("``", "`")
+    parts = [
+        _PLANAR_HEAD + PLANAR_EXAMPLE + "```\n",
+        "## Sections\n\n" + fields_table(schema, definitions),
+        _PLANAR_TYPES + names,
+    ]
+    for title, name in (
+        ("bodies", "PlanarBody"), ("springs", "NodeSpring"), ("forces", "NodeForce"),
+        ("coordinates", "PlanarCoordinate"), ("quasi_velocities", "PlanarVelocity"),
+        ("constraints", "PlanarConstraint"), ("outputs", "PlanarOutput"),
+    ):  # fmt: skip
+        parts.append(f"## {title}\n\n" + described(definitions[name], definitions).replace("``", "`"))
+    for title, kinds in (("joints", JOINTS_2D), ("contacts", CONTACTS)):
+        parts.append(f"## {title}\n\nEach has a `name` and a `kind`.\n")
+        for kind, entry in kinds.items():
+            parts.append(f"### {kind}\n\n" + described(definitions[entry.__name__], definitions).replace("``", "`"))
+    return "\n".join(parts)
+
+
+def described(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """What an element is, in the paragraphs of its docstring, and its fields."""
+    about = _plain(re.split(r"\n(?:Attributes|Example):", schema.get("description", ""))[0])
+    paragraphs = [
+        f"```text\n{dedent(part)}\n```" if part.startswith("    ") else " ".join(part.split())
+        for part in re.split(r"\n\n+", about.rstrip())
+    ]
+    return "\n\n".join([*paragraphs, fields_table(schema, definitions)])
+
+
+def _plain(text: str) -> str:
+    """Names in docstrings as Markdown writes them."""
+    return text.replace("``", "`")
+
+
+def fields_table(schema: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """Every field: type, default, what it is."""
+    rows = ["| field | type | default | description |", "|---|---|---|---|"]
+    required = schema.get("required", [])
+    for name, field in schema["properties"].items():
+        default = "**required**" if name in required else _default(field)
+        description = field.get(
+            "description", "which kind" if name == "kind" else "unique name" if name == "name" else ""
+        )
+        rows.append(f"| `{name}` | {_word(field, definitions)} | {default} | {_plain(description).replace('|', '∣')} |")
+    return "\n".join(rows) + "\n"
+
+
+def _default(field: dict[str, Any]) -> str:
+    default = field.get("default")
+    return "" if default in (None, "", [], {}) else f"`{json.dumps(default).strip(chr(34))}`"
+
+
+def _word(field: dict[str, Any], definitions: dict[str, Any]) -> str:
+    """The type of a field in one or a few words."""
+    if "x-type" in field:
+        return field["x-type"]
+    if "const" in field:
+        return f"`{field['const']}`"
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[-1]
+        return definitions[name].get("x-type", _TITLES.get(name, name.lower()))
+    if "anyOf" in field:
+        words = [_word(part, definitions) for part in field["anyOf"] if part.get("type") != "null"]
+        return "values" if words == ["formula", "list of formula"] else " or ".join(dict.fromkeys(words))
+    if "prefixItems" in field:
+        words = [_word(part, definitions) for part in field["prefixItems"]]
+        return f"{len(words)} × {words[0]}"
+    if field.get("type") == "array":
+        items = field.get("items", {})
+        return f"list of {_word(items, definitions)}" if "anyOf" not in items or "x-type" in items else "list"
+    if field.get("type") == "object":
+        entries = field.get("patternProperties") or {"": field.get("additionalProperties", {})}
+        return f"mapping to {_word(next(iter(entries.values())), definitions)}"
+    names = {"string": "text", "number": "number", "integer": "whole number", "boolean": "`true` or `false`"}
+    return names.get(field.get("type", ""), "any")
+
+
+def _needs(names: Iterable[str]) -> tuple[str, str]:
+    """Names that are required, and those in brackets, which are not."""
+    names = list(names)
+    required = ", ".join(f"`{name}`" for name in names if name[0] != "[")
+    return required, ", ".join(f"`{name.strip('[]')}`" for name in names if name[0] == "[")
+
+
+def _moving() -> str:
+    """Fields whose formulas may name more than parameters, from their marks."""
+    more = {"state": StateVariable, "input": InputSignal, "output": Output, "event": Event}
+    kinds: dict[str, Any] = {**CONSTRAINTS, **FORCES, **more}
+    owners: dict[tuple[str, str], list[str]] = {}
+    for name, kind in kinds.items():
+        for field, allowed in allowed_in(kind).items():
+            owners.setdefault((field, allowed.words), []).append(f"`{name}`")
+    rows = [f"| `{field}` of {', '.join(names)} | {words} |" for (field, words), names in owners.items()]
+    return "\n".join(rows) + "\n"
+
+
+def _shapes() -> str:
+    rows = ["| kind | needs | may have |", "|---|---|---|"]
+    for kind, names in SHAPES.items():
+        needs, may = _needs(names)
+        rows.append(f"| `{kind}` | {needs} | {may} |")
+    return "\n".join(rows) + "\n"
+
+
+def _joints() -> str:
+    """The catalog, from what each joint declares."""
+    rows = ["| kind | what it is | needs | may have | nq | nv |", "|---|---|---|---|---|---|"]
+    for kind, joint in JOINTS.items():
+        sizes = joint.sizes()
+        needs, may = _needs([*joint.geometry, *joint.parameters])
+        what = _plain(" ".join((joint.__doc__ or "").strip().split("\n\n")[0].split()))
+        nq, nv = ("1 … 5", "1 … 5") if sizes is None else (sizes.nq, sizes.nv)
+        rows.append(f"| `{kind}` | {what} | {needs} | {may} | {nq} | {nv} |")
+    geometry = ", ".join(f"`{key}`" for key in GEOMETRY)
+    rows.append("")
+    rows.append(f"Instead of {geometry}, any joint may be placed by `frame_1` and `frame_2` together.")
+    return "\n".join(rows) + "\n"
