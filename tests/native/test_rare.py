@@ -148,7 +148,8 @@ def test_an_interrupt_waits_until_native_code_is_left(compiled, monkeypatch):
 
     with pytest.raises(KeyboardInterrupt):
         run_and_wait()
-    assert results == [81.0] and len(calls) == 3 and run() == 81.0
+    # The interrupt may come again while the second function is compiled, which is then asked for once more.
+    assert results == [81.0] and calls[0] == calls[1] and len(set(calls)) == 2 and run() == 81.0
 
 
 def test_many_threads_ask_at_once(compiled):
