@@ -32,7 +32,8 @@ class Events(Record):
         formulas: kernel of (t, q, u, p): parameters and velocities, then rows of the velocities as maps of u.
         at_rates, at_rows: where velocities and rows begin.
         tolerance: how far positions may be open where a constraint is switched on.
-        quick, quick_time, most: so many of one event within so short a time, or so many in all, have no end.
+        quick, quick_time, most: so many of one event, among the ``n_last`` latest ones, within so short a time, or so
+            many in all, have no end.
         last, last_time: the latest events and their times; ``count``: of all so far.
     """
 
@@ -66,13 +67,16 @@ def _endless(e: Events, t: float, which: int) -> bool:
     if e.count < e.n_kept:
         e.happened[e.count], e.happened_at[e.count] = which, t
     e.count += 1
-    n, same = e.n_last, e.count >= e.n_last
+    n, same, quick = e.n_last, 0, False
     for k in range(n - 1):
         e.last[k], e.last_time[k] = e.last[k + 1], e.last_time[k + 1]
     e.last[n - 1], e.last_time[n - 1] = which, t
-    for k in range(n):
-        same = same and e.last[k] == which
-    return (same and t - e.last_time[0] < e.quick_time) or e.count >= e.most
+    for k in range(n - 1, max(0, n - e.count) - 1, -1):
+        # Others may happen in between.
+        if e.last[k] == which:
+            same += 1
+            quick = quick or (same == e.quick and t - e.last_time[k] < e.quick_time)
+    return quick or e.count >= e.most
 
 
 @native
