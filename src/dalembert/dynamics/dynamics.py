@@ -257,9 +257,11 @@ class Dynamics:
             raise DalembertError(f"state {done}: {context.failure()}" if shape else context.failure())
         return du.reshape(*shape, self.nv), multipliers.reshape(*shape, len(self.rows))
 
-    def mass_matrix(self, q: Any, *, parameters: dict[str, float] | None = None, out: Any = None) -> np.ndarray:
-        """M(q), for one state or a batch."""
-        return self.kernels.mass_kernel(0.0, q, np.zeros(self.nv), self.parameters(parameters), out=out)
+    def mass_matrix(
+        self, q: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
+    ) -> np.ndarray:
+        """M(q), for one state or a batch; of t too where coordinates are given functions of time."""
+        return self.kernels.mass_kernel(t, q, np.zeros(self.nv), self.parameters(parameters), out=out)
 
     def inverse(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: dict[str, float] | None = None, out: Any = None
@@ -438,7 +440,7 @@ class Dynamics:
             raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
         A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
         rank, _, Q, _, _ = orthogonal_factors(A, RANK_TOLERANCE, ROUNDING * largest_entry(A))
-        normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
+        normal = alignment(self.mass_matrix(q, t=t, parameters=parameters), Q, rank)
         return Alignment(normal, 1.0 - normal)
 
     def context(self, parameters: dict[str, float] | None = None) -> Context:

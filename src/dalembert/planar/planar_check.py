@@ -169,8 +169,12 @@ class _Check:
         for section in ("springs", "forces"):
             for i, element in enumerate(getattr(self.planar, section)):
                 title = f"{TITLES[section]} {element.name!r}"
-                for node in getattr(element, "nodes", None) or (element.node,):
-                    self.node(f"{section}[{i}]", title, node)
+                nodes = getattr(element, "nodes", None) or (element.node,)
+                known = [self.node(f"{section}[{i}]", title, node) for node in nodes]
+                owners = [node.partition(".")[0] for node in nodes]
+                if all(known) and len(owners) == 2 and owners[0] == owners[1]:
+                    message = f"{title} must connect two different bodies, got {owners[0]!r} twice"
+                    self.report(f"{section}[{i}]", message, "a node of another body, or of the base")
         return len(self.found) == before
 
     def body_name(self, path: str, title: str, name: str) -> bool:

@@ -147,7 +147,7 @@ def suspects(dynamics: Dynamics, outcome: Outcome, words: str = "") -> str:
         A = A.toarray() if dynamics.is_large else np.asarray(A)
         said += _weak_rows(dynamics, A)
     if FAILURES[NO_MASS] in words and np.all(np.isfinite(q)) and not dynamics.is_large:
-        M = np.asarray(dynamics.mass_matrix(q, parameters=parameters))
+        M = np.asarray(dynamics.mass_matrix(q, t=result.end, parameters=parameters))
         return _massless(dynamics, M, A)
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]

@@ -327,7 +327,7 @@ def _converted(dynamics: Dynamics) -> Kernel:
         placed = dynamics.coordinates.place(CASADI, values)
         q, u = placed.state(seen.motion.body, seen.joint_coordinates)
     except (TypeError, AttributeError, NotImplementedError) as error:
-        raise DalembertError(f"{dynamics.coordinates.name} coordinates need Python to begin a run ({error}).  "
+        raise DalembertError(f"{dynamics.coordinates.name} coordinates need Python to begin a run.  "
                              "Fix: coordinates='relative'") from error  # fmt: skip
     angles: list[Any] = []
     balls: list[Any] = []
@@ -342,7 +342,8 @@ def _converted(dynamics: Dynamics) -> Kernel:
 
 
 def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:
-    """New parameters and velocities of all events, then rows: how those velocities depend on all."""
+    """New parameters and velocities of all events, then rows: how those velocities depend on all, and what they are
+    without them."""
     kernels, nv = d.kernels, d.nv
     e: Any = kernels.traced
     found = e.event_values()
@@ -356,7 +357,8 @@ def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:
                 seen = Equations(kernels.tree, e.t, e.q, u).joint_coordinates(joint)[1]
                 return seen[index : index + 1]
 
-            rows.append(CASADI.columns(velocity, nv).reshape(-1))
+            bias = velocity(CASADI.zeros(nv))
+            rows += [CASADI.columns(lambda u, at=velocity, b=bias: at(u) - b, nv).reshape(-1), bias]
     parts = CASADI.concatenate([CASADI.array([*values, *rates, 0.0]), *rows])
     return kernels.compile("event_values", {"values": parts}), len(values), len(values) + len(rates) + 1
 
