@@ -43,6 +43,16 @@ def clutch() -> da.Model:
     return model
 
 
+def motor() -> da.Model:
+    """A wheel that a current turns, which is there from the start."""
+    model = da.Model("motor", gravity=(0, 0, 0))
+    model.body("wheel", mass=1, com=(0, 0, 0), inertia=(0.1, 0.1, 0.1))
+    model.revolute("shaft", model.ground, "wheel", point=(0, 0, 0), axis="z")
+    model.state("i", rate="5 - 3*i - u(shaft)", initial=1.5)
+    model.joint_force("torque", "shaft", "0.2*i")
+    return model
+
+
 CASES = {
     "tree": (lambda: library.build("pendulum"), {}),
     "given start and parameters": (
@@ -51,6 +61,7 @@ CASES = {
     "start of a joint that closes the loop": (library.four_bar, {"initial": {"C": 0.3}}),
     "absolute coordinates": (library.four_bar, {"coordinates": "absolute"}),
     "natural coordinates": (library.four_bar, {"coordinates": "natural"}),
+    "states in absolute coordinates": (motor, {"coordinates": "absolute"}),
     "other variables": (library.four_bar, {"formulation": "hamilton"}),
     "fixed steps": (library.four_bar, {"integrator": "rk4", "step": 2e-3}),
     "implicit": (library.four_bar, {"integrator": "radau"}),

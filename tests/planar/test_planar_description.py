@@ -88,6 +88,10 @@ def _says(w: da.Planar, *words: str) -> None:
         (lambda w: w.revolute("A", "base.O", "bra.O"), ["joint 'A': unknown body 'bra'", "did you mean bar?"]),
         (lambda w: w.revolute("A", "base.O", "bar.P"), ["drawn at one place", "base.O at (0, 0)", "bar.P at (1, 0)"]),
         (lambda w: w.revolute("A", "bar.P", "bar.O"), ["must connect two different bodies, got 'bar' twice"]),
+        (
+            lambda w: (w.revolute("A", "base.O", "bar.O"), w.spring("K", "bar.O", "base.O")),
+            ["spring 'K': its nodes are pinned together"],
+        ),
         (lambda w: w.spring("K", "bar.P", "bar.O"), ["spring 'K' must connect two different bodies, got 'bar' twice"]),
         (lambda w: w.revolute("bar", "base.O", "bar.O"), ["joint 'bar': the name is used twice, a body has it"]),
         (lambda w: w.revolute("base", "base.O", "bar.O"), ["joint 'base': the name is taken"]),

@@ -20,7 +20,7 @@ class _Drawing:
     Attributes:
         ends: of the chains: a node of a body, and where it is drawn.
         nodes: all nodes of bodies.
-        pins: joints that a torque may act at.
+        pinned: nodes that are one.
     """
 
     def __init__(self, seed: int):
@@ -28,7 +28,7 @@ class _Drawing:
         self.planar = Planar(f"planar {seed}", gravity=(0, -9.81) if self.rng.random() < 0.8 else (0, 0))
         self.ends: list[tuple[str, np.ndarray]] = []
         self.nodes: list[str] = []
-        self.pins: list[str] = []
+        self.pinned: list[set[str]] = []
         self.count = 0
 
     def name(self, letter: str) -> str:
@@ -64,7 +64,7 @@ class _Drawing:
         axis = _pair(self.way())
         if kind == "pin":
             self.planar.revolute(name, first, second, torque=self.torque())
-            self.pins.append(name)
+            self.pinned.append({first, second})
         elif kind == "slide":
             force = f"-{self.rng.uniform(0, 2):.3f}*{name}.speed" if self.rng.random() < 0.5 else None
             self.planar.prismatic(name, owner, second, axis=axis, force=force)
@@ -104,6 +104,7 @@ class _Drawing:
             body = self.body(at, there)
             self.join(node, f"{body}.A", body, at)
             self.planar.revolute(self.name("J"), other, f"{body}.B")
+            self.pinned.append({other, f"{body}.B"})
         elif self.rng.random() < 0.5:
             self.planar.revolute(self.name("J"), self.base(at), node)
         else:
@@ -112,7 +113,7 @@ class _Drawing:
     def force(self) -> None:
         node, other = self.rng.choice(self.nodes, 2)
         kind = self.rng.integers(3)
-        if kind == 0 and _body(node) != _body(other):
+        if kind == 0 and _body(node) != _body(other) and not any({node, other} & pin == pin for pin in self.pinned):
             k, c = self.rng.uniform(1, 30), self.rng.uniform(0, 1)
             self.planar.spring(self.name("K"), str(node), str(other), stiffness=k, damping=c, length=0.7)
         elif kind == 1:

@@ -118,6 +118,14 @@ class Declarations:
             raise AttributeError(name)
         return self._member(self, "", name)
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._members_named()]
+
+    def _members_named(self) -> list[str]:
+        """First names of variables, parameters, inputs and parts, which are attributes."""
+        known = (*self._orders, *self._values, *self._inputs, *self._parts)
+        return list(dict.fromkeys(name.partition(".")[0] for name in known))
+
     def _member(self, root: Declarations, path: str, name: str) -> Any:
         """A variable, parameter, input, group or part by name, as a system calls it that holds this one at a path."""
         before = f"{path}." if path else ""
@@ -244,6 +252,9 @@ class PartView:
         if name.startswith("_"):
             raise AttributeError(name)
         return self._part._member(self._root, self._path, name)  # pyright: ignore[reportPrivateUsage]
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._part._members_named()]  # pyright: ignore[reportPrivateUsage]
 
     def __repr__(self) -> str:
         return f"<part {self._path!r} of {self._root.name!r}: {self._part!r}>"

@@ -292,6 +292,11 @@ class _Check:
                 self.report(path, message, "give axis, e.g. axis: x")
             else:
                 self.on_slot(path, title, joint, near)
+        pins = [set(joint.nodes) for joint in self.planar.joints if isinstance(joint, RevoluteJoint)]
+        for i, spring in enumerate(self.planar.springs):
+            if set(spring.nodes) in pins:
+                message = f"spring {spring.name!r}: its nodes are pinned together, so that it has no direction"
+                self.report(f"springs[{i}]", message, "name nodes that can move apart, or give the pin a torque")
         for i, contact in enumerate(self.planar.contacts):
             if hasattr(contact, "centers"):
                 self.touching(f"contacts[{i}]", f"contact {contact.name!r}", contact, near)

@@ -67,6 +67,9 @@ class BaseNodes:
             return Node(f"{BASE}.{key}")
         raise AttributeError(f"the base has no node {key!r}; it has {', '.join(self._planar.base_nodes)}")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._planar.base_nodes]
+
 
 @public_class
 class Planar:
