@@ -225,3 +225,16 @@ def test_names_are_offered_where_they_are_attributes() -> None:
     assert {"b", "include", "equations"} <= set(dir(S))
     w = da.Planar("w")
     assert {"O"} <= set(dir(w.base(O=(0, 0)))) and {"A", "B", "mass"} <= set(dir(w.body("bar", A=(0, 0), B=(1, 0))))
+
+
+def test_what_only_mechanisms_have_is_said(tmp_path) -> None:
+    S = da.Subsystem("S")
+    x = S.coordinates("x")
+    S.effective_forces({x: -x.dd - x})
+    with pytest.raises(da.ModelError, match=r"got Subsystem[\s\S]*derive and compare take subsystems"):
+        da.compile(S)
+    with pytest.raises(da.DalembertError, match=r"not a subsystem.*explicit\(\)"):
+        da.export_c(S, tmp_path, 0.1)
+    run = da.simulate(S, 0.1, initial={"x": 1.0})
+    with pytest.raises(AttributeError, match="a run of a subsystem has no 'live'; it has values"):
+        run.live(tmp_path / "x.html")

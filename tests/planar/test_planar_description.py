@@ -293,3 +293,11 @@ def test_command_line(tmp_path):
     motion = [part for law in ("A1=0.1*t", "A2=0", "A3=0") for part in ("--motion", law)]
     done = runner.invoke(app, ["inverse", "three-rrr", *motion, "--duration", "0.5"])
     assert done.exit_code == 0, done.output
+
+
+def test_a_base_without_nodes_gets_one():
+    w = da.Planar("free")
+    w.body("bar", A=(0, 0), B=(1, 0), mass=1)
+    w.revolute("A", "base.O", "bar.A")
+    with pytest.raises(da.ModelError, match=r"the base has no node 'O'[\s\S]*w.base\(O=\(0, 0\)\)"):
+        w.validate()

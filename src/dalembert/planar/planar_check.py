@@ -190,7 +190,8 @@ class _Check:
         known = self.drawn.nodes(body)
         if node not in known:
             owner = "the base" if body == BASE else f"body {body!r}"
-            self.report(path, f"{title}: {owner} has no node {node!r}", nearest(node, known))
+            fix = nearest(node, known) if known else f"w.base({node}=(0, 0))"
+            self.report(path, f"{title}: {owner} has no node {node!r}", fix)
         return node in known
 
     # Formulas

@@ -75,7 +75,8 @@ def export_fmu(
         flatten(model).refuse_fmus()
     run: Any = simulate(model, duration, options=options, **{"output_step": duration / STEPS, **given})  # type: ignore[arg-type]
     if not hasattr(run, "live"):
-        raise DalembertError("export_fmu takes a mechanism; a subsystem has kernels.  Fix: kernel.export_c(folder)")
+        raise DalembertError("export_fmu takes a mechanism, not a subsystem.  Fix: a da.Model; or "
+                             "equations().explicit(), whose formulas SymPy writes as C")  # fmt: skip
     program, variables, made = _program(run, inputs)
     source, described = _texts(program, variables, made, duration, version)
     name = described.identifier
