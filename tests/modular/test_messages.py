@@ -238,3 +238,12 @@ def test_what_only_mechanisms_have_is_said(tmp_path) -> None:
     run = da.simulate(S, 0.1, initial={"x": 1.0})
     with pytest.raises(AttributeError, match="a run of a subsystem has no 'live'; it has values"):
         run.live(tmp_path / "x.html")
+
+
+def test_a_coordinate_with_kinematics_is_no_independent_variable() -> None:
+    S = da.Subsystem("S")
+    part = S.include(da.leaves.planar_body("B", "newton-euler", "-y"), "b")
+    S.invariant(part.p.x)
+    S.independent(part.th, part.v.y)
+    with pytest.raises(da.ModelError, match=r"'b.th'; there are .*b.omega.d[\s\S]*go by velocities"):
+        print(S.equations().degrees_of_freedom)
