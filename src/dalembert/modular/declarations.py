@@ -119,12 +119,9 @@ class Declarations:
         return self._member(self, "", name)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._members_named()]
-
-    def _members_named(self) -> list[str]:
-        """First names of variables, parameters, inputs and parts, which are attributes."""
+        """With the first names of variables, parameters, inputs and parts, which are attributes."""
         known = (*self._orders, *self._values, *self._inputs, *self._parts)
-        return list(dict.fromkeys(name.partition(".")[0] for name in known))
+        return [*super().__dir__(), *(name.partition(".")[0] for name in known)]
 
     def _member(self, root: Declarations, path: str, name: str) -> Any:
         """A variable, parameter, input, group or part by name, as a system calls it that holds this one at a path."""
@@ -254,7 +251,8 @@ class PartView:
         return self._part._member(self._root, self._path, name)  # pyright: ignore[reportPrivateUsage]
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._part._members_named()]  # pyright: ignore[reportPrivateUsage]
+        part = self._part
+        return [*super().__dir__(), *(set(part.__dir__()) - set(object.__dir__(part)))]
 
     def __repr__(self) -> str:
         return f"<part {self._path!r} of {self._root.name!r}: {self._part!r}>"
