@@ -9,7 +9,9 @@ from dalembert.errors import DalembertError
 from dalembert.fuzz.check_models import AGREEMENT, WORST_CONDITION, Finding, Judged
 from dalembert.fuzz.physical_states import accelerations_in_world, body_motion, consistent_state, reference_coordinates
 from dalembert.io import dumps, loads
+from dalembert.modular.subsystem import Subsystem
 from dalembert.planar import Planar
+from dalembert.planar.planar_geometry import Drawn
 from dalembert.spatial import so3
 from dalembert.state import State
 
@@ -52,22 +54,24 @@ def _accelerations(
     drawn = body_motion(d, reference_coordinates(d), np.zeros(d.nv))[0]
     poses, twists = body_motion(d, q, u, TIME)
     moved = dict(zip(d.flat.bodies, accelerations_in_world(d, q, u, du, TIME), strict=True))
-    numbers = planar.parameter_values
+    place_of = Drawn(planar).point
     for body in planar.bodies:
         X, X_0, a = poses[body.name], drawn[body.name], moved[body.name]
         spin = X.R @ twists[body.name][:3]
         found[f"{body.name}.omega.d"] = float(a[2])
-        for node, place in body.nodes.items():
-            there = np.array([float(value.subs(numbers)) for value in place] + [0.0])
+        for node in body.nodes:
+            there = np.array([*place_of(f"{body.name}.{node}"), 0.0])
             r = X.R @ X_0.R.T @ (there - X_0.p)
             one = a[3:] + so3.cross(a[:3], r) + so3.cross(spin, so3.cross(spin, r))
             found |= {f"{body.name}.{node}.{axis}.dd": float(one[k]) for k, axis in enumerate("xy")}
     return found
 
 
-def _compare(judged: Judged, name: str, system: object, values: dict[str, float], expected: dict[str, float]) -> None:
+def _compare(
+    judged: Judged, name: str, system: Subsystem, values: dict[str, float], expected: dict[str, float]
+) -> None:
     try:
-        found = system.equations().acceleration(values)  # type: ignore[attr-defined]
+        found = system.equations().acceleration(values)
     except DalembertError as error:
         judged.findings.append(Finding(name, str(error)))
         return

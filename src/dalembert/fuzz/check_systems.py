@@ -33,13 +33,14 @@ def check_system(system: System) -> Judged:
 def _solve(m: Mechanics) -> tuple[dict[str, float], float]:
     """M q̈ + c = F + Aᵀ λ,  A q̈ + γ = 0  with A = ∂ψ/∂q̇ of every row ψ; and the condition."""
     q, u, at = list(m.q.values()), list(m.u.values()), m.values
-    kinetic = sp.Matrix([m.kinetic])
-    momenta = kinetic.jacobian(u)
+    kinetic: Any = sp.Matrix([m.kinetic])
+    momenta: Any = kinetic.jacobian(u)
     mass = np.array(momenta.jacobian(u).subs(at), dtype=float)
-    bias = momenta.jacobian(q) * sp.Matrix(u) - kinetic.jacobian(q).T
+    bias: Any = momenta.jacobian(q) * sp.Matrix(u) - kinetic.jacobian(q).T
     force = np.array((sp.Matrix(list(m.forces.values())) - bias).subs(at), dtype=float).ravel()
-    holonomic = sp.Matrix(m.positions).jacobian(q) * sp.Matrix(u) if m.positions else sp.zeros(0, 1)
-    rows = sp.Matrix([*holonomic, *m.velocities])
+    positions: Any = sp.Matrix(m.positions)
+    holonomic: Any = list(positions.jacobian(q) * sp.Matrix(u)) if m.positions else []
+    rows: Any = sp.Matrix([*holonomic, *m.velocities])
     if not len(rows):
         return dict(zip(m.q, np.linalg.solve(mass, force).tolist(), strict=True)), float(np.linalg.cond(mass))
     A = np.array(rows.jacobian(u).subs(at), dtype=float)
