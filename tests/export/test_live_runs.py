@@ -6,14 +6,16 @@ import json
 
 import numpy as np
 import pytest
+from support.turning_line import turning_line
 
 import dalembert as da
 from dalembert import library
 from dalembert.analyses.simulation.live import make_living
 from dalembert.analyses.simulation.live_file import parameter_ranges
 from dalembert.export.module import pack
-from dalembert.export.native_run import NO_START, run_live
-from dalembert.export.native_start import CONTRADICTION, OPEN
+from dalembert.export.native_events import ENDLESS
+from dalembert.export.native_run import ACTED, NO_START, run_live
+from dalembert.export.native_start import CONTRADICTION, OPEN, TOO_FAR
 from dalembert.export.native_watch import MEASURED
 
 
@@ -41,6 +43,16 @@ def clutch() -> da.Model:
     return model
 
 
+def motor() -> da.Model:
+    """A wheel that a current turns, which is there from the start."""
+    model = da.Model("motor", gravity=(0, 0, 0))
+    model.body("wheel", mass=1, com=(0, 0, 0), inertia=(0.1, 0.1, 0.1))
+    model.revolute("shaft", model.ground, "wheel", point=(0, 0, 0), axis="z")
+    model.state("i", rate="5 - 3*i - u(shaft)", initial=1.5)
+    model.joint_force("torque", "shaft", "0.2*i")
+    return model
+
+
 CASES = {
     "tree": (lambda: library.build("pendulum"), {}),
     "given start and parameters": (
@@ -49,6 +61,7 @@ CASES = {
     "start of a joint that closes the loop": (library.four_bar, {"initial": {"C": 0.3}}),
     "absolute coordinates": (library.four_bar, {"coordinates": "absolute"}),
     "natural coordinates": (library.four_bar, {"coordinates": "natural"}),
+    "states in absolute coordinates": (motor, {"coordinates": "absolute"}),
     "other variables": (library.four_bar, {"formulation": "hamilton"}),
     "fixed steps": (library.four_bar, {"integrator": "rk4", "step": 2e-3}),
     "implicit": (library.four_bar, {"integrator": "radau"}),
@@ -144,6 +157,69 @@ def test_a_start_that_does_not_exist():
         row = living.wanted.joints[name][2]
         living.live.start.rates[row], living.live.start.given_rates[row] = value, 1
     assert run_live(living.live) == NO_START and living.live.reaction == CONTRADICTION
+
+
+def test_a_start_with_too_many_turns_is_refused():
+    """It took a stage for every quarter of a radian."""
+    run = da.simulate(library.four_bar(), 0.1)
+    living = make_living(run, ["A"])
+    start, (row_q, _, row_v, _) = living.live.start, living.wanted.joints["A"]
+    start.coordinates[row_q], start.given_q[row_q], start.given[row_v], start.moved = 1e8, 1, 1, True
+    assert run_live(living.live) == NO_START and living.live.reaction == TOO_FAR
+    assert start.off_by == pytest.approx(1e8) and start.off_row == len(run.dynamics.rows)
+
+
+def slider_crank(length: float) -> da.Model:
+    model = da.Model("slider crank", gravity=(0, 0, -9.81))
+    pivot, pin, end = ((x * length, 0, z * length) for x, z in ((0, 0), (0, 0.3), (0.9, 0)))
+    for name, com in (("crank", pin), ("rod", pin), ("slider", end)):
+        model.body(name, mass=1, com=com, inertia=(length**2 / 10,) * 3)
+    model.revolute("A", model.ground, "crank", point=pivot, axis="y")
+    model.revolute("B", "crank", "rod", point=pin, axis="y")
+    model.revolute("C", "rod", "slider", point=end, axis="y")
+    model.prismatic("S", "slider", model.ground, point=end, axis="x", cut=True)
+    return model
+
+
+@pytest.mark.parametrize("length", [1e-6, 1e5])
+def test_a_start_of_any_size(length):
+    """Stages, residuals and least moves are in units of the mechanism, as in Python."""
+    model = slider_crank(length)
+    rail = model.body("cart", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("rail", model.ground, rail, point=(0, 0, 0), axis="y")
+    time = np.sqrt(length)
+    run = da.simulate(model, 0.1 * time, initial={"S": 0.2 * length, "rail": 1e8 * length}, certify=False,
+                      initial_rates={"S": 0.1 * length / time}, output_step=0.05 * time)  # fmt: skip
+    live = make_living(run, []).live
+    run_live(live)
+    np.testing.assert_allclose(live.states[:3, :4], run.values("q"), rtol=1e-12)
+    np.testing.assert_allclose(live.states[:3, 4:8], run.values("u"), rtol=1e-12, atol=1e-14 * length / time)
+
+
+def test_what_bounces_ever_faster_ends_both_runs_alike():
+    """Other events come in between: where the ball turns."""
+    model = da.Model("ball")
+    ball = model.body("ball", mass=1, com=(0, 0, 1), inertia=(0.1, 0.1, 0.1))
+    model.prismatic("drop", model.ground, ball, point=(0, 0, 1), axis="z")
+    model.event("floor", "q(drop) + 1", direction="falling", rates={"drop": "-0.5*u(drop)"})
+    model.event("top", "u(drop)", direction="falling")
+    run = da.simulate(model, 5.0, certify=False)
+    live = make_living(run, []).live
+    assert run_live(live) == ACTED and live.reaction == ENDLESS
+    assert "faster and faster" in run.certificate.message
+    assert live.events.count == len(run.events) and live.end == run.values("time")[-1]
+
+
+def test_velocities_and_rows_that_only_python_chooses():
+    """The page went on with those of the start."""
+    run = da.simulate(turning_line(), 3.0, formulation="kane", coordinates="generalized")
+    with pytest.raises(da.DalembertError, match=r"'kane' needs Python here.*new ones.*lagrange-multipliers"):
+        make_living(run, [])
+    short = da.simulate(turning_line(), 1.0, formulation="kane", coordinates="generalized")
+    assert run_live(make_living(short, []).live) == 0
+    run = da.simulate(library.build("geneva-drive"), 0.1, formulation="kane", certify=False)
+    with pytest.raises(da.DalembertError, match="'kane' needs Python here: event 'in' switches"):
+        make_living(run, [])
 
 
 @pytest.mark.slow

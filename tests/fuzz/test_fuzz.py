@@ -21,7 +21,7 @@ from dalembert.coordinates import COORDINATES
 from dalembert.expressions import parse, to_text
 from dalembert.forces import FORCES
 from dalembert.formulations import FORMULATIONS
-from dalembert.fuzz import check_models, fuzz, fuzzing, replay
+from dalembert.fuzz import KINDS, check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
 from dalembert.fuzz.check_models import Finding, Judged, check_model
 from dalembert.fuzz.check_runs import check_run, random_options
@@ -92,7 +92,7 @@ def test_a_run_that_misses_a_pulse_is_found(monkeypatch):
 
 
 def test_the_same_seed_gives_the_same_case():
-    for kind in ("models", "runs", "files"):
+    for kind in KINDS:
         assert draw_case(kind, 7) == draw_case(kind, 7) != draw_case(kind, 8)
 
 

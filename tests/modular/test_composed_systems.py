@@ -157,3 +157,15 @@ def test_what_a_swinging_load_leaves_to_dynamics_is_named() -> None:
     crane.guess({load.y: -1.0})
     with pytest.raises(da.DalembertError, match=r"motion leaves load\.[xy] to dynamics"):
         da.inverse_dynamics(crane, {"trolley.x": "0.2*sin(t)**2"}, 1.0, unknowns=["motor.voltage"])
+
+
+def test_a_force_on_a_part_that_no_invariant_binds() -> None:
+    """Consistent states were looked for in groups that invariants bind; it was in none of them."""
+    S = da.Subsystem("S")
+    a, b = (S.include(da.leaves.particle(name, "-y", axes="xy", g=9.81)) for name in "ab")
+    S.invariant(a.x**2 + a.y**2 - 1)
+    S.effective_forces({b.x: -3 * (b.x - a.x), a.x: 3 * (b.x - a.x)})
+    # Velocities that are not given are zero: they were numbers that are nothing special.
+    found = S.equations().acceleration({"a.x": 0.6, "a.y": -0.8, "b.x": 1.0})
+    along = 3 * 0.4 * 0.8 - 9.81 * 0.6  # on the circle, at rest: a = (F · t) t with t = (0.8, 0.6)
+    assert [float(value) for value in found.values()] == pytest.approx([along * 0.8, along * 0.6, -1.2, -9.81])

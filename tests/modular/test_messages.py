@@ -215,3 +215,35 @@ def test_a_state_that_is_singular_for_the_chosen_variables_is_named() -> None:
     with pytest.raises(da.DalembertError, match=r"'S': this state is singular for the independent variables x"):
         equations.at({"x": 1.0, "y": 0.0})
     assert abs(float(equations.at({"x": 1.0, "y": 0.0}, da.modular.Pivoted()).C["x", "y"])) < 1e-12
+
+
+def test_names_are_offered_where_they_are_attributes() -> None:
+    """What a notebook completes: variables, groups, inputs and parts; nodes of planar bodies."""
+    S = da.Subsystem("S")
+    part = S.include(da.leaves.planar_body("B", "newton-euler", "-y"), "b")
+    assert {"p", "v", "th", "omega", "m"} <= set(dir(part)) and {"x", "y"} <= set(dir(part.p))
+    assert {"b", "include", "equations"} <= set(dir(S))
+    w = da.Planar("w")
+    assert {"O"} <= set(dir(w.base(O=(0, 0)))) and {"A", "B", "mass"} <= set(dir(w.body("bar", A=(0, 0), B=(1, 0))))
+
+
+def test_what_only_mechanisms_have_is_said(tmp_path) -> None:
+    S = da.Subsystem("S")
+    x = S.coordinates("x")
+    S.effective_forces({x: -x.dd - x})
+    with pytest.raises(da.ModelError, match=r"got Subsystem[\s\S]*derive and compare take subsystems"):
+        da.compile(S)
+    with pytest.raises(da.DalembertError, match=r"not a subsystem.*explicit\(\)"):
+        da.export_c(S, tmp_path, 0.1)
+    run = da.simulate(S, 0.1, initial={"x": 1.0})
+    with pytest.raises(AttributeError, match="a run of a subsystem has no 'live'; it has values"):
+        run.live(tmp_path / "x.html")
+
+
+def test_a_coordinate_with_kinematics_is_no_independent_variable() -> None:
+    S = da.Subsystem("S")
+    part = S.include(da.leaves.planar_body("B", "newton-euler", "-y"), "b")
+    S.invariant(part.p.x)
+    S.independent(part.th, part.v.y)
+    with pytest.raises(da.ModelError, match=r"'b.th'; there are .*b.omega.d[\s\S]*go by velocities"):
+        print(S.equations().degrees_of_freedom)

@@ -88,6 +88,11 @@ def _says(w: da.Planar, *words: str) -> None:
         (lambda w: w.revolute("A", "base.O", "bra.O"), ["joint 'A': unknown body 'bra'", "did you mean bar?"]),
         (lambda w: w.revolute("A", "base.O", "bar.P"), ["drawn at one place", "base.O at (0, 0)", "bar.P at (1, 0)"]),
         (lambda w: w.revolute("A", "bar.P", "bar.O"), ["must connect two different bodies, got 'bar' twice"]),
+        (
+            lambda w: (w.revolute("A", "base.O", "bar.O"), w.spring("K", "bar.O", "base.O")),
+            ["spring 'K': its nodes are pinned together"],
+        ),
+        (lambda w: w.spring("K", "bar.P", "bar.O"), ["spring 'K' must connect two different bodies, got 'bar' twice"]),
         (lambda w: w.revolute("bar", "base.O", "bar.O"), ["joint 'bar': the name is used twice, a body has it"]),
         (lambda w: w.revolute("base", "base.O", "bar.O"), ["joint 'base': the name is taken"]),
         (lambda w: w.revolute("A", "base.O", "bar.O", torque="-c*A.omega"), ["torque: unknown name 'c'"]),
@@ -289,3 +294,11 @@ def test_command_line(tmp_path):
     motion = [part for law in ("A1=0.1*t", "A2=0", "A3=0") for part in ("--motion", law)]
     done = runner.invoke(app, ["inverse", "three-rrr", *motion, "--duration", "0.5"])
     assert done.exit_code == 0, done.output
+
+
+def test_a_base_without_nodes_gets_one():
+    w = da.Planar("free")
+    w.body("bar", A=(0, 0), B=(1, 0), mass=1)
+    w.revolute("A", "base.O", "bar.A")
+    with pytest.raises(da.ModelError, match=r"the base has no node 'O'[\s\S]*w.base\(O=\(0, 0\)\)"):
+        w.validate()

@@ -212,3 +212,16 @@ def test_bars_of_the_node_model_are_drawn():
     scene = system_scene(run)
     tip = next(body for body in scene.bodies if body.name == "bar[2]")
     assert np.array_equal(tip.position[:, 0], run["bar.tip.x"].values) and len(scene.springs) == 1
+
+
+def test_groups_have_values_to_start_from():
+    """A pin between groups is a node of both; they move as the whole."""
+    w = four_bar()
+    groups = {"left": ["crank", "coupler"], "right": ["rocker"]}
+    state = da.assemble(w, initial_rates={"A": 2.0})
+    start = w.node_values(state, groups=groups)
+    assert start["left.coupler.C.x"] == pytest.approx(start["right.rocker.C.x"])
+    assert w.node_values(groups=groups)["right.rocker.C.x"] == pytest.approx(0.9)
+    run = da.simulate(w.to_subsystem(groups=groups), DURATION, initial=start, **TIGHT)
+    flat = da.simulate(w.to_subsystem(), DURATION, initial=w.node_values(state), **TIGHT)
+    assert float(run["left.crank.B.x"][-1]) == pytest.approx(float(flat["crank.B.x"][-1]), abs=SAME)

@@ -440,7 +440,9 @@ def bench(
     fuzz: Annotated[
         float | None, typer.Option(help="Try random models, runs and hostile files instead, for so many seconds.")
     ] = None,
-    only: Annotated[str | None, typer.Option(help="With --fuzz: only models, runs or files.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help="With --fuzz: only models, runs, files, exports, planar or systems.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="With --fuzz: seed of the random cases.", min=0)] = 0,
     replay: Annotated[Path | None, typer.Option(help="File of a failed case, to try it again.")] = None,
 ) -> None:

@@ -237,9 +237,9 @@ class Dynamics:
             raise DalembertError(f"state {done}: {context.failure()}" if shape else context.failure())
         return du.reshape(*shape, self.nv), multipliers.reshape(*shape, len(self.rows))
 
-    def mass_matrix(self, q: Any, *, parameters: Values = None, out: Any = None) -> np.ndarray:
-        """M(q), for one state or a batch."""
-        return self.kernels.mass_kernel(0.0, q, np.zeros(self.nv), self.parameters(parameters), out=out)
+    def mass_matrix(self, q: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None) -> np.ndarray:
+        """M(q), for one state or a batch; of t too where coordinates are given functions of time."""
+        return self.kernels.mass_kernel(t, q, np.zeros(self.nv), self.parameters(parameters), out=out)
 
     def inverse(
         self, q: Any, u: Any, du: Any, *, t: Any = 0.0, parameters: Values = None, out: Any = None
@@ -412,7 +412,7 @@ class Dynamics:
             raise DalembertError(f"alignment is of one position, got {q.shape[0]}")
         A = np.ascontiguousarray(self.residuals(t, q, self._no_force, parameters).jacobian)
         rank, _, Q, _, _ = ranked_factors(A)
-        normal = alignment(self.mass_matrix(q, parameters=parameters), Q, rank)
+        normal = alignment(self.mass_matrix(q, t=t, parameters=parameters), Q, rank)
         return Alignment(normal, 1.0 - normal)
 
     def context(self, parameters: Values = None) -> Context:

@@ -21,13 +21,15 @@ __all__ = ["Limits", "Wanted", "make_start"]
 
 @dataclass(frozen=True)
 class Limits:
-    """When loops count as closed, and how far Newton's method goes (see ``analyses.assembly.assemble``)."""
+    """When loops count as closed, and how far Newton's method and its stages go (see ``analyses.assembly``)."""
 
     closed: float
     exact: float
     compatible: float
     largest_move: float
     steps: int
+    most_stages: int
+    most_lost: int
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ def make_start(
     values: np.ndarray,
     given: tuple[Mapping[str, Any], Mapping[str, Any]],
     more: list[str],
+    seen: np.ndarray,
 ) -> tuple[Start, Wanted]:
     """The record of assembly of a model in relative coordinates.
 
@@ -70,18 +73,23 @@ def make_start(
         values: the parameters, shared with whoever changes them.
         given: coordinates and velocities that the caller gave, by joint.
         more: further joints whose coordinates or velocities may be given later.
+        seen: True for every velocity that a constraint on the position sees.
     """
     flat, kernels = dynamics.flat, dynamics.kernels
     driven = _driven(dynamics, dict(zip(dynamics.parameter_names, values.tolist(), strict=True)))
     names = [*flat.initial_values, *driven, *flat.initial_rates, *given[0], *given[1], *more]
     wanted = _rows(dynamics, list(dict.fromkeys(names)))
     tracer = _Tracer(dynamics, wanted, reference)
-    windings = dynamics.coordinates.windings
+    windings, even = dynamics.coordinates.windings, dynamics.even
     start = Start(
         nq=dynamics.nq, nv=dynamics.nv, rows=len(dynamics.rows), holonomic=dynamics.holonomic,
         n_parameters=len(values), n_q=wanted.n_q, n_v=wanted.n_v, n_windings=len(windings), parameters=values,
         time=time, closed=limits.closed, exact=limits.exact, compatible=limits.compatible,
         largest_move=limits.largest_move, steps=limits.steps, moved=bool(given[0]),
+        most_stages=limits.most_stages, most_lost=limits.most_lost, everyday=even.everyday,
+        unit_q=even.coordinates, unit_u=even.velocities, unit_rows=even.rows[: len(dynamics.rows)],
+        unseen=tracer.unseen(seen), turns=tracer.turns(),
+        lengths=(dynamics.coordinates.velocity_units(2.0) > 1).astype(np.int64),
         place=tracer.places("q"), place_u=tracer.places("u"),
         winding=np.array([w.q for w in windings], dtype=np.int64),
         winding_row=np.array([tracer.row(w.joint, w.index) for w in windings], dtype=np.int64),
@@ -157,6 +165,21 @@ class _Tracer:
             if name in self.slots:
                 at, n, start = span[first], span[count], getattr(self.slots[name], which).start
                 found[at : at + n] = np.arange(start, start + n)
+        return found
+
+    def unseen(self, seen: np.ndarray) -> np.ndarray:
+        """1 for rows of coordinates of joints of the tree that no constraint sees."""
+        found = np.zeros(self.wanted.n_q, dtype=np.int64)
+        for name, (at, n, _, _) in self.wanted.joints.items():
+            found[at : at + n] = name in self.slots and not seen[self.slots[name].u].any()
+        return found
+
+    def turns(self) -> np.ndarray:
+        """1 for rows of velocities that are angles of joints without quaternions."""
+        found = np.zeros(self.wanted.n_v, dtype=np.int64)
+        for name, (_, _, at, _) in self.wanted.joints.items():
+            joint = self._joint(name)
+            found[[at + i for i in joint.angles if joint.nq == joint.nv]] = 1
         return found
 
     def _compile(self, name: str, inputs: dict[str, Any], outputs: dict[str, Any]) -> Kernel:

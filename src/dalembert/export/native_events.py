@@ -29,10 +29,11 @@ class Events(Record):
         first_value, first_target, first_switch: where those of each event begin; one more at the end.
         target_parameter: parameter that each formula sets, −1 for velocities.
         switch, switch_to: parameter of each switch, and its value.
-        formulas: kernel of (t, q, u, p): parameters and velocities, then rows of the velocities as maps of u.
+        formulas: kernel of (t, q, u, p): parameters and velocities, then rows (J, b) of the velocities J u + b.
         at_rates, at_rows: where velocities and rows begin.
         tolerance: how far positions may be open where a constraint is switched on.
-        quick, quick_time, most: so many of one event within so short a time, or so many in all, have no end.
+        quick, quick_time, most: so many of one event, among the ``n_last`` latest ones, within so short a time, or so
+            many in all, have no end.
         last, last_time: the latest events and their times; ``count``: of all so far.
     """
 
@@ -66,13 +67,16 @@ def _endless(e: Events, t: float, which: int) -> bool:
     if e.count < e.n_kept:
         e.happened[e.count], e.happened_at[e.count] = which, t
     e.count += 1
-    n, same = e.n_last, e.count >= e.n_last
+    n, same, quick = e.n_last, 0, False
     for k in range(n - 1):
         e.last[k], e.last_time[k] = e.last[k + 1], e.last_time[k + 1]
     e.last[n - 1], e.last_time[n - 1] = which, t
-    for k in range(n):
-        same = same and e.last[k] == which
-    return (same and t - e.last_time[0] < e.quick_time) or e.count >= e.most
+    for k in range(n - 1, max(0, n - e.count) - 1, -1):
+        # Others may happen in between.
+        if e.last[k] == which:
+            same += 1
+            quick = quick or (same == e.quick and t - e.last_time[k] < e.quick_time)
+    return quick or e.count >= e.most
 
 
 @native
@@ -87,8 +91,8 @@ def _impact(e: Events, t: float, x: np.ndarray, rates: np.ndarray, rows: np.ndar
     A[: c.rows] = f.A
     rate[: c.rows] = f.rate
     for i in range(n):
-        A[c.rows + i] = rows[i]
-        rate[c.rows + i] = (rows[i] * u).sum() - rates[i]
+        A[c.rows + i] = rows[i, : c.nv]
+        rate[c.rows + i] = (rows[i, : c.nv] * u).sum() + rows[i, c.nv] - rates[i]
     du, largest = np.zeros(c.nv), 0.0
     status, _, _, conflict = solve_constrained(f.M, np.zeros(c.nv), A, rate, du, np.zeros(c.rows + n))
     if status != OK:
@@ -119,8 +123,8 @@ def react(e: Events, number: int, t: float, x: np.ndarray) -> int:
     first, last = e.first_target[which], e.first_target[which + 1]
     changes = last > first or e.first_value[which + 1] > e.first_value[which]
     if changes or e.first_switch[which + 1] > e.first_switch[which]:
-        # Velocities are maps of u at the parameters that hold from now on.
-        rows = e.formulas(t, x[: c.nq + c.nv], c.parameters)[e.at_rows :].copy().reshape(e.n_targets, c.nv)
+        # Velocities are J u + b at the parameters that hold from now on.
+        rows = e.formulas(t, x[: c.nq + c.nv], c.parameters)[e.at_rows :].copy().reshape(e.n_targets, c.nv + 1)
         status = _impact(e, t, x, seen[e.at_rates + first : e.at_rates + last], rows[first:last])
         if status != HAPPENED:
             return status

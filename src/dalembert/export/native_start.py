@@ -2,7 +2,7 @@
 
 What may be wanted of joints, their coordinates and their velocities, stands in rows; masks tell which rows count: those
 of the model's own start, and those that were given. First the model's own start is led along a path from the drawing,
-then what was given. Joints that nobody named move as little as the loops allow.
+then what was given. Joints that nobody named move as little as the loops allow. All of it is in even units, as there.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from dalembert.numerics.context import Closure
 from dalembert.numerics.linear import orthogonal_factors, pseudo_solve
 from dalembert.numerics.reflections import largest_size
 
-__all__ = ["CONTRADICTION", "OPEN", "READY", "Start", "assemble_natively"]
+__all__ = ["CONTRADICTION", "OPEN", "READY", "TOO_FAR", "Start", "assemble_natively"]
 
 # How it ends.
-READY, OPEN, CONTRADICTION = 0, 1, 2
+READY, OPEN, CONTRADICTION, TOO_FAR = range(4)
 
 # As in ``analyses.assembly.assemble``, which hands them over where they can differ.
 RANK = 1e-10
@@ -47,7 +47,11 @@ class Start(Record):
     Attributes:
         nq, nv, rows, holonomic: sizes of the model in relative coordinates.
         n_q, n_v: rows of coordinates and velocities that can be wanted.
-        closed, exact, compatible, largest_move, steps: limits of ``analyses.assembly.assemble``.
+        closed, exact, compatible, largest_move, steps, most_stages, most_lost: limits of ``analyses.assembly``.
+        everyday: all units are 1; unit_q, unit_u, unit_rows: even units of coordinates and velocities, and what rows
+            of constraints are multiplied by.
+        unseen: mask of rows of coordinates of joints that no constraint sees; turns: of rows of velocities, of angles;
+            lengths: 1 for velocities that are lengths.
         own, given: masks of rows of velocities whose joints have wanted coordinates: by the model, by the caller.
         own_q, given_q: the same for rows of coordinates.
         own_rates, given_rates: masks of wanted velocities.
@@ -60,8 +64,15 @@ class Start(Record):
     """
 
     nq, nv, rows, holonomic, n_parameters, n_q, n_v, n_windings, steps, off_row = 10 * Int()
+    most_stages, most_lost = 2 * Int()
     time, closed, exact, compatible, largest_move, off_by = 6 * Real()
-    moved = Flag()
+    moved, everyday = 2 * Flag()
+    unit_q = Vector("nq")
+    unit_u = Vector("nv")
+    unit_rows = Vector("rows")
+    unseen = Integers("n_q")
+    turns = Integers("n_v")
+    lengths = Integers("nv")
     parameters = Vector("n_parameters")
     own, given = 2 * Integers("n_v")
     own_q, given_q = 2 * Integers("n_q")
@@ -94,6 +105,22 @@ def _least(A: np.ndarray, b: np.ndarray, x: np.ndarray):
 
 
 @native
+def _row_unit(s: Start, row: np.ndarray) -> float:
+    """What a row besides those of the constraints is multiplied by: one over the power of two next to its size."""
+    if s.everyday:
+        return 1.0
+    size = largest_size(row * s.unit_u)
+    return 2.0 ** (-math.floor(math.log(size) / math.log(2.0) + 0.5)) if size > 0.0 else 1.0
+
+
+@native
+def _shortest(s: Start, A: np.ndarray, b: np.ndarray, x: np.ndarray):
+    """The x of least norm, in even units, that brings A x closest to b."""
+    _least(A * s.unit_u, b, x)
+    x *= s.unit_u
+
+
+@native
 def _follow_windings(s: Start, q: np.ndarray):
     """Winding coordinates set to the angles that the poses show."""
     if s.n_windings > 0:
@@ -103,10 +130,17 @@ def _follow_windings(s: Start, q: np.ndarray):
 
 
 @native
-def _system(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray, residual: np.ndarray, A: np.ndarray) -> int:
-    """Residuals and Jacobian of the loops and of what is wanted; returns the number of rows."""
+def _system(
+    s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray, residual: np.ndarray, A: np.ndarray, unit: np.ndarray
+) -> int:
+    """Residuals and Jacobian of the loops and of what is wanted, in even units; returns the number of rows.
+
+    Args:
+        unit: gets what each row was multiplied by.
+    """
     e = Closure.of(s, s.constraints(s.time, q, np.zeros(s.nv), s.parameters))
     n = s.holonomic
+    unit[:n] = s.unit_rows[:n]
     residual[:n] = e.phi
     A[:n] = e.A[:n]
     if s.n_v > 0:
@@ -115,18 +149,29 @@ def _system(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray, resid
             if mask[i] != 0:
                 residual[n] = w.residual[i]
                 A[n] = w.rows[i]
+                unit[n] = _row_unit(s, w.rows[i])
                 n += 1
+    for i in range(n):
+        residual[i] *= unit[i]
+        A[i] *= unit[i]
     return n
 
 
 @native
-def _newton(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray) -> int:
-    """The closest q that closes the loops and meets the targets, in place; OPEN if there is none."""
-    size, error = 1.0 + largest_size(q), math.inf
-    residual, A = np.empty(s.holonomic + s.n_v), np.empty((s.holonomic + s.n_v, s.nv))
-    du = np.zeros(s.nv)
+def _newton(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray, reach: float) -> int:
+    """The closest q that closes the loops and meets the targets, in place; OPEN if there is none.
+
+    Args:
+        reach: how far targets may be off; lengths go up to twice as far in one step, angles no more than usual.
+    """
+    size, error, n = 1.0 + largest_size(q / s.unit_q), math.inf, s.holonomic + s.n_v
+    residual, unit, A = np.empty(n), np.empty(n), np.empty((n, s.nv))
+    du, longest_step = np.zeros(s.nv), s.unit_u.copy()
+    for k in range(s.nv):
+        if s.lengths[k] != 0:
+            longest_step[k] *= max(1.0, reach / s.largest_move)
     for _ in range(s.steps):
-        n = _system(s, q, target, mask, residual, A)
+        n = _system(s, q, target, mask, residual, A, unit)
         previous, error = error, 0.0
         for i in range(n):
             if not np.isfinite(residual[i]):
@@ -134,15 +179,32 @@ def _newton(s: Start, q: np.ndarray, target: np.ndarray, mask: np.ndarray) -> in
                 return OPEN
             if abs(residual[i]) > error:
                 error = abs(residual[i])
-                s.off_by, s.off_row = error, i
+                s.off_by, s.off_row = error / unit[i], i
         if error <= s.exact * size or (error <= s.closed * size and error > 0.1 * previous):
             return READY
-        _least(A[:n], residual[:n], du)
-        longest = largest_size(du)
+        _shortest(s, A[:n], residual[:n], du)
+        longest = largest_size(du / longest_step)
         scale = min(1.0, 2.0 * s.largest_move / longest) if longest > 0.0 else 1.0
         q[:] = s.move(q, -scale * du, s.parameters)[: s.nq]
         _follow_windings(s, q)
     return OPEN
+
+
+@native
+def _largest_way(s: Start, q: np.ndarray, way: np.ndarray, mask: np.ndarray) -> tuple[float, int]:
+    """The largest move along a way, in even units, and the row of the largest turn that is too far, or −1."""
+    largest, most, far = 0.0, s.most_stages * s.largest_move, -1
+    units = np.ones(s.n_v)
+    if not s.everyday:
+        w = Target.of(s, s.targets(s.time, q, s.parameters, s.measured(s.time, q, s.parameters)[: s.n_q]))
+        for i in range(s.n_v):
+            units[i] = _row_unit(s, w.rows[i])
+    for i in range(s.n_v):
+        if mask[i] != 0:
+            largest = max(largest, abs(way[i]) * units[i])
+            if s.turns[i] != 0 and abs(way[i]) > most and (far < 0 or abs(way[i]) > abs(way[far])):
+                far = i
+    return largest, far
 
 
 @native
@@ -156,16 +218,29 @@ def _lead(s: Start, q: np.ndarray, wanted: np.ndarray, mask: np.ndarray, mask_q:
             if mask_q[i] != 0:
                 aim[i] = wanted[i]
         way = s.moves(begin, aim, s.parameters).copy()
-        largest = 0.0
-        for i in range(s.n_v):
-            if mask[i] != 0:
-                largest = max(largest, abs(way[i]))
-        stages = max(1, math.ceil(largest / s.largest_move))
+        largest, far = _largest_way(s, q, way, mask)
+        if largest > s.most_stages * s.largest_move:
+            # What no constraint sees has no branch to keep.
+            for i in range(s.n_q):
+                if s.unseen[i] != 0 and mask_q[i] != 0:
+                    q[s.place[i]] = begin[i] = wanted[i]
+            way[:] = s.moves(begin, aim, s.parameters)
+            largest, far = _largest_way(s, q, way, mask)
+            if far >= 0:
+                s.off_by, s.off_row = abs(way[far]), s.holonomic
+                for i in range(far):
+                    s.off_row += 1 if mask[i] != 0 else 0
+                return TOO_FAR
+        stages, lost = max(1, math.ceil(min(largest / s.largest_move, float(s.most_stages)))), 0
+        reach = max(s.largest_move, largest / stages)
         for stage in range(1, stages + 1):
             share = stage / stages
-            status = _newton(s, q, s.led(begin, share * way, s.parameters).copy(), mask)
+            status = _newton(s, q, s.led(begin, share * way, s.parameters).copy(), mask, reach)
+            lost += 1 if status != READY else 0
+            if lost > s.most_lost:
+                return status
     else:
-        status = _newton(s, q, wanted, mask)
+        status = _newton(s, q, wanted, mask, s.largest_move)
     if status != READY:
         return status
     for i in range(s.n_windings):
@@ -174,8 +249,9 @@ def _lead(s: Start, q: np.ndarray, wanted: np.ndarray, mask: np.ndarray, mask_q:
             q[s.winding[i]] = wanted[row]
     for i in range(s.n_q):
         # The path counts turns; the last digits are those that were asked for.
-        if mask_q[i] != 0 and s.place[i] >= 0 and abs(q[s.place[i]] - wanted[i]) < 1e-9:
-            q[s.place[i]] = wanted[i]
+        k = s.place[i]
+        if mask_q[i] != 0 and k >= 0 and abs(q[k] - wanted[i]) < 1e-9 * s.unit_q[k]:
+            q[k] = wanted[i]
     return READY
 
 
@@ -194,8 +270,8 @@ def _positions(s: Start, q: np.ndarray, wanted: np.ndarray) -> int:
     status = _lead(s, q, wanted, s.own, s.own_q)
     if status == READY and s.moved:
         status = _lead(s, q, s.coordinates, s.given, s.given_q)
-    if status == READY:
-        return READY
+    if status != OPEN:
+        return status
     both, both_q, aim = s.own.copy(), s.own_q.copy(), wanted.copy()
     for i in range(s.n_v):
         both[i] = max(both[i], s.given[i])
@@ -206,7 +282,7 @@ def _positions(s: Start, q: np.ndarray, wanted: np.ndarray) -> int:
     _put(s, q, aim, both_q)
     _follow_windings(s, q)
     by, row = s.off_by, s.off_row
-    status = _newton(s, q, aim, both)
+    status = _newton(s, q, aim, both, s.largest_move)
     if status != READY:
         s.off_by, s.off_row = by, row
     return status
@@ -217,6 +293,8 @@ def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, stric
     """Velocities of least norm that fit the constraints and the rows of ``strict``, close to those of ``soft``."""
     e = Closure.of(s, s.constraints(s.time, q, np.zeros(s.nv), s.parameters))
     A, b, n = np.empty((s.rows + s.n_v, s.nv)), np.empty(s.rows + s.n_v), s.rows
+    unit = np.empty(s.rows + s.n_v)
+    unit[:n] = s.unit_rows
     A[:n] = e.A
     b[:n] = -1.0 * e.rate
     desired, missing, m = np.empty((s.n_v, s.nv)), np.empty(s.n_v), 0
@@ -226,30 +304,35 @@ def _velocities(s: Start, q: np.ndarray, u: np.ndarray, rates: np.ndarray, stric
             if strict[i] != 0:
                 A[n] = w.rows[i]
                 b[n] = rates[i]
+                unit[n] = _row_unit(s, w.rows[i])
                 n += 1
             elif soft[i] != 0:
-                desired[m] = w.rows[i]
-                missing[m] = rates[i]
+                of_row = _row_unit(s, w.rows[i])
+                desired[m] = w.rows[i] * of_row
+                missing[m] = rates[i] * of_row
                 m += 1
-    _least(A[:n], b[:n], u)
+    for i in range(n):
+        A[i] *= unit[i]
+        b[i] *= unit[i]
+    _shortest(s, A[:n], b[:n], u)
     if m > 0:
-        # Along the directions that A leaves free: x − A⁺ A x.
-        free = np.empty((m, s.nv))
+        # Along the directions that A leaves free: x − A⁺ A x, in even units.
+        free, even = np.empty((m, s.nv)), A[:n] * s.unit_u
         for i in range(m):
-            x = np.empty(s.nv)
-            _least(A[:n], A[:n] @ desired[i], x)
-            free[i] = desired[i] - x
+            x, along = np.empty(s.nv), desired[i] * s.unit_u
+            _least(even, even @ along, x)
+            free[i] = along - x
             missing[i] -= (desired[i] * u).sum()
         more = np.empty(s.nv)
         _least(free, missing[:m], more)
-        u += more
+        u += more * s.unit_u
     worst, largest = 0.0, 0.0
     for i in range(n):
         off = abs((A[i] * u).sum() - b[i])
         largest = max(largest, abs(b[i]))
         if off > worst or not np.isfinite(off):
             worst = off
-            s.off_by, s.off_row = off, i
+            s.off_by, s.off_row = off / unit[i], i
     return READY if worst <= s.compatible * (1.0 + largest) else CONTRADICTION
 
 

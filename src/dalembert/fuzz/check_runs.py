@@ -25,7 +25,7 @@ from dalembert.integrators import INTEGRATORS
 from dalembert.model import Model
 from dalembert.trajectory import Trajectory
 
-__all__ = ["check_run", "difference", "pauses", "random_options", "random_outputs"]
+__all__ = ["LEAST_SHARE", "check_run", "difference", "pauses", "random_options", "random_outputs", "sizes_of"]
 
 DURATION, OUTPUTS = 1.0, 100
 TIGHT: dict[str, Any] = {"integrator": "dopri8", "rtol": 1e-12, "step": 1e-3, "certify": False}
@@ -74,7 +74,7 @@ def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
         keep &= np.abs(times - event.time) > BESIDE * size.time
     if n < len(truth.values("time")):
         return np.inf
-    for name, floor in _floors(size, float(np.ptp(times))):
+    for name, floor in sizes_of(size, float(np.ptp(times))):
         a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
         sizes = np.abs(b).max(axis=0, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
@@ -82,7 +82,7 @@ def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
     return worst if np.isfinite(worst) else np.inf
 
 
-def _floors(size: Size, span: float) -> list[tuple[str, float]]:
+def sizes_of(size: Size, span: float) -> list[tuple[str, float]]:
     """What is added to sizes of coordinates and velocities; as in certificates, time counts in runs that are long."""
     least = LEAST_SIZE * min(1.0, size.length)
     return [("q", least), ("u", least / max(1.0, size.time) if span > LONGEST else least)]
@@ -202,7 +202,7 @@ def _together(
     judged.comparisons += 1
     error = run.certificate.error
     limit = max(AGREEMENT, 10 * (error if error is not None and np.isfinite(error) else np.inf))
-    for name, floor in _floors(size, duration):
+    for name, floor in sizes_of(size, duration):
         alone, sample = run.values(name), np.asarray(batch.data[name])[1]
         sizes = np.abs(alone).max(axis=0, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor

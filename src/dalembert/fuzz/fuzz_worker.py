@@ -15,7 +15,14 @@ from dalembert.fuzz.check_models import Finding, Judged
 
 __all__ = ["LONGEST", "Worker"]
 
-LONGEST = {"models": 240.0, "runs": 120.0, "files": 30.0}  # s of processor time
+LONGEST = {
+    "models": 240.0,
+    "runs": 120.0,
+    "files": 30.0,
+    "exports": 120.0,
+    "planar": 120.0,
+    "systems": 120.0,
+}  # s of processor time
 WAITING = 20.0  # times that, on a busy machine: what still has not ended is asleep
 MOST_MEMORY = 6 << 30  # bytes
 STARTING = 120.0  # s, for a new process

@@ -18,8 +18,8 @@ from dalembert.fuzz.fuzz_worker import Worker
 
 __all__ = ["Fuzzed", "fuzz", "replay"]
 
-# Of the time: files are quick, models and runs take seconds each.
-SHARES = {"models": 0.4, "runs": 0.2, "files": 0.4}
+# Of the time: files are quick, the others take seconds each.
+SHARES = {"models": 0.3, "runs": 0.2, "files": 0.25, "exports": 0.15, "planar": 0.05, "systems": 0.05}
 REDUCING = 60.0  # s that a failing case is made smaller for
 MOST_TRIES = 300
 _FORMAT = 1
@@ -65,7 +65,7 @@ def fuzz(
 
     Args:
         seconds: for how long.
-        kinds: of ``models``, ``runs``, ``files``.
+        kinds: of ``KINDS``.
         folder: where failing cases are written to; default: nowhere.
         cases: how many of each kind, instead of a time.
         progress: told what comes next.
@@ -149,7 +149,9 @@ def replay(path: str | Path) -> Judged:
     try:
         data: Any = json.loads(Path(path).read_bytes())
         case: Case = data["case"]
-        wanted = {"files": ("format", "number", "content"), "runs": ("model", "options"), "models": ("model", "length")}
+        wanted = {"files": ("format", "number", "content"), "models": ("model", "length")}
+        wanted |= dict.fromkeys(("runs", "exports"), ("model", "options"))
+        wanted |= dict.fromkeys(("planar", "systems"), ("model",))
         drawn = set(case) == {"kind", "seed"} and case["kind"] in wanted  # it did not get so far as to be drawn
         if data["dalembert_fuzz"] != _FORMAT or not (drawn or all(name in case for name in wanted[case["kind"]])):
             raise KeyError

@@ -412,7 +412,10 @@ def model_of(given: Any) -> Model:
     if isinstance(given, Model):
         return given
     if not hasattr(given, "to_model"):
-        raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix="e.g. da.library.four_bar()"))
+        fix = "e.g. da.library.four_bar()"
+        if hasattr(given, "include"):
+            fix = "simulate, linearize, inverse_dynamics, derive and compare take subsystems, and it has equations()"
+        raise ModelError(Problem(f"expected a model, got {type(given).__name__}", fix=fix))
     return given.to_model()
 
 

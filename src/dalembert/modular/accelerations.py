@@ -26,12 +26,14 @@ ROUNDING = 1e-12  # rows of A with no larger entry say nothing
 def acceleration(eq: ModularSystem, values: Mapping[Any, Number] | None = None) -> dict[Label, float]:
     """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0.
 
-    The complements are chosen at this very state.
+    The complements are chosen at this very state. Velocities and inputs that are not given are zero.
 
     Raises:
         ModelError: where the equations do not determine all variables, naming those that are not.
     """
-    known, traced = eq.values(values), eq.casadi
+    still = {str(label): 0.0 for label in eq.state if label.order > 0} | dict.fromkeys(eq.inputs, 0.0)
+    given = {getattr(key, "name", None) or str(key): value for key, value in (values or {}).items()}
+    known, traced = eq.values(still | given), eq.casadi
     state = np.array([known[str(label)] for label in eq.state])
     others = np.array([known[name] for name in traced.others])
     function, pattern = traced.rows_function

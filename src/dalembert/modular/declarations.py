@@ -118,6 +118,11 @@ class Declarations:
             raise AttributeError(name)
         return self._member(self, "", name)
 
+    def __dir__(self) -> list[str]:
+        """With the first names of variables, parameters, inputs and parts, which are attributes."""
+        known = (*self._orders, *self._values, *self._inputs, *self._parts)
+        return [*super().__dir__(), *(name.partition(".")[0] for name in known)]
+
     def _member(self, root: Declarations, path: str, name: str) -> Any:
         """A variable, parameter, input, group or part by name, as a system calls it that holds this one at a path."""
         before = f"{path}." if path else ""
@@ -244,6 +249,10 @@ class PartView:
         if name.startswith("_"):
             raise AttributeError(name)
         return self._part._member(self._root, self._path, name)  # pyright: ignore[reportPrivateUsage]
+
+    def __dir__(self) -> list[str]:
+        part = self._part
+        return [*super().__dir__(), *(set(part.__dir__()) - set(object.__dir__(part)))]
 
     def __repr__(self) -> str:
         return f"<part {self._path!r} of {self._root.name!r}: {self._part!r}>"

@@ -120,4 +120,9 @@ def match(labels: Iterable[Label], key: Any, what: str = "label") -> Label:
         return found[0]
     names = ", ".join(map(str, found or known[:12])) + ("" if found or len(known) <= 12 else ", …")
     said = f"{text!r} may be any of" if found else f"no {what} is called {text!r}; there are"
-    raise ModelError(Problem(f"{said} {names or 'none'}", fix="give the full path, e.g. 'L.B.theta'"))
+    fix = (
+        "give the full path, e.g. 'L.B.theta'"
+        if found
+        else "one of these; coordinates with kinematics go by velocities"
+    )
+    raise ModelError(Problem(f"{said} {names or 'none'}", fix=fix))

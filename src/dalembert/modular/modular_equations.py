@@ -303,7 +303,10 @@ class ModularEquations(ModularSystem):
         return found
 
     def acceleration(self, values: Mapping[Any, Number] | None = None) -> dict[Label, float]:
-        """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0  (see ``accelerations``)."""
+        """All variables of order σ at a state: the solution of  f̄ = 0,  A q⟨σ⟩ + b = 0  (see ``accelerations``).
+
+        Velocities and inputs that are not given are zero, as in ``da.simulate``; give all positions that matter.
+        """
         return acceleration(self, values)
 
     def rank(self, values: Mapping[Any, Number] | None = None) -> int:

@@ -204,11 +204,14 @@ class ModularSystem:
         some = [node for group in new for node in group.nodes] if len(new) < len(groups) else None
         rows = self.casadi.lower_rows(some)
         number = {node.path: k for k, group in enumerate(new) for node in group.nodes}
-        at = [number[self.state_labels[name].path] for name in rows.state]
-        state = self._near(found, rows, groups=np.array(at) if len(new) > 1 else None)
+        # Forces may name variables that no invariant binds: they stay where they are.
+        at = [number.get(self.state_labels[name].path) for name in rows.state]
+        groups_of = np.array([k or 0 for k in at]) if len(new) > 1 else None
+        state = self._near(found, rows, groups=groups_of)
         parts: list[dict[str, float]] = [{} for _ in new]
         for (name, value), k in zip(state.items(), at, strict=True):
-            parts[k][name] = value
+            if k is not None:
+                parts[k][name] = value
         for group, part in zip(new, parts, strict=True):
             group.keep(salt, part)
         found.update(state)

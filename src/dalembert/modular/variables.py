@@ -146,6 +146,9 @@ class Group:
             return Group(f"{self._name}.{name}", {key: getattr(one, name) for key, one in self._members.items()})
         raise AttributeError(f"{self._name!r} has no {name!r}; it has {', '.join(self._members)}")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._members]
+
     def __iter__(self) -> Iterator[Any]:
         return iter(self._members.values())
 

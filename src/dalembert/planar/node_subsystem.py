@@ -25,7 +25,7 @@ from dalembert.planar.planar_names import quantities as names_of
 if TYPE_CHECKING:
     from dalembert.planar.planar_mechanism import Planar
 
-__all__ = ["build_subsystem", "inertia_matrix"]
+__all__ = ["build_subsystem", "inertia_matrix", "node_models"]
 
 
 def build_subsystem(
@@ -101,12 +101,10 @@ def _filled(name: str, model: NodeModel) -> Subsystem:
 def _grouped(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> Subsystem:
     owner = _owners(planar, groups)
     system, free = _begun(_name(planar.name), planar), _free_inputs(planar)
-    models = {}
-    for group in groups:
-        part, model = _part(planar, group, owner)
-        models[group] = model
-        given = {key: parameter(key) for key in part.parameter_values}
-        inputs = {key: parameter(key) for key in part.input_laws if key in free}
+    models = node_models(planar, groups)
+    for group, model in models.items():
+        given = {key: parameter(key) for key in planar.parameter_values}
+        inputs = {key: parameter(key) for key in planar.input_laws if key in free}
         system.include(_filled(group, model), group, parameters=given, inputs=inputs)
     for joint in planar.joints:
         sides = [owner.get(body) for body in ends(joint)]
@@ -117,6 +115,14 @@ def _grouped(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> Subsystem:
         for axis, first, second in zip("xy", *places, strict=True):
             system.invariant(second - first, name=f"{joint.name}.{axis}")
     return system
+
+
+def node_models(planar: Planar, groups: Mapping[str, Iterable[Any]] | None) -> dict[str, NodeModel]:
+    """Node models of all groups by name; that of the whole without groups, as ``""``."""
+    if not groups:
+        return {"": NodeModel(planar)}
+    owner = _owners(planar, groups)
+    return {group: _part(planar, group, owner)[1] for group in groups}
 
 
 def _owners(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> dict[str, str]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from dalembert.algebra import NUMPY
 from dalembert.expressions import TIME, evaluate
 from dalembert.expressions.symbols import Reference
-from dalembert.planar.node_model import NodeModel
+from dalembert.planar.node_subsystem import node_models
 from dalembert.planar.planar_poses import instant, is_state, values_along
 from dalembert.planar.planar_tree import PlanarTree
 
@@ -19,14 +20,18 @@ __all__ = ["node_values"]
 _RATES = {"x": "vx", "y": "vy", "slide": "speed", "angle": "omega"}
 
 
-def node_values(planar: Planar, at: Any, time: float | None) -> dict[str, float]:
+def node_values(
+    planar: Planar, at: Any, time: float | None, groups: Mapping[str, Iterable[Any]] | None
+) -> dict[str, float]:
     """See ``Planar.node_values``."""
-    model = NodeModel(planar)
-    rates = [name for name in model.coordinates if name not in model.kinematics]
-    names = {name: name for name in (*model.coordinates, *model.velocities)}
-    names |= {f"{name}.d": _rate_quantity(name) for name in rates}
+    names, drawn = dict[str, str](), dict[str, float]()
+    for group, model in node_models(planar, groups).items():
+        before = f"{group}." if group else ""
+        names |= {f"{before}{name}": name for name in (*model.coordinates, *model.velocities)}
+        rates = [name for name in model.coordinates if name not in model.kinematics]
+        names |= {f"{before}{name}.d": _rate_quantity(name) for name in rates}
+        drawn |= {f"{before}{name}": model.drawn.value(value) for name, value in model.coordinates.items()}
     if at is None:
-        drawn = {name: model.drawn.value(value) for name, value in model.coordinates.items()}
         return {**dict.fromkeys(names, 0.0), **drawn}
     if is_state(at):
         tree = PlanarTree(planar)

@@ -169,8 +169,12 @@ class _Check:
         for section in ("springs", "forces"):
             for i, element in enumerate(getattr(self.planar, section)):
                 title = f"{TITLES[section]} {element.name!r}"
-                for node in getattr(element, "nodes", None) or (element.node,):
-                    self.node(f"{section}[{i}]", title, node)
+                nodes = getattr(element, "nodes", None) or (element.node,)
+                known = [self.node(f"{section}[{i}]", title, node) for node in nodes]
+                owners = [node.partition(".")[0] for node in nodes]
+                if all(known) and len(owners) == 2 and owners[0] == owners[1]:
+                    message = f"{title} must connect two different bodies, got {owners[0]!r} twice"
+                    self.report(f"{section}[{i}]", message, "a node of another body, or of the base")
         return len(self.found) == before
 
     def body_name(self, path: str, title: str, name: str) -> bool:
@@ -186,7 +190,8 @@ class _Check:
         known = self.drawn.nodes(body)
         if node not in known:
             owner = "the base" if body == BASE else f"body {body!r}"
-            self.report(path, f"{title}: {owner} has no node {node!r}", nearest(node, known))
+            fix = nearest(node, known) if known else f"w.base({node}=(0, 0))"
+            self.report(path, f"{title}: {owner} has no node {node!r}", fix)
         return node in known
 
     # Formulas
@@ -288,6 +293,11 @@ class _Check:
                 self.report(path, message, "give axis, e.g. axis: x")
             else:
                 self.on_slot(path, title, joint, near)
+        pins = [set(joint.nodes) for joint in self.planar.joints if isinstance(joint, RevoluteJoint)]
+        for i, spring in enumerate(self.planar.springs):
+            if set(spring.nodes) in pins:
+                message = f"spring {spring.name!r}: its nodes are pinned together, so that it has no direction"
+                self.report(f"springs[{i}]", message, "name nodes that can move apart, or give the pin a torque")
         for i, contact in enumerate(self.planar.contacts):
             if hasattr(contact, "centers"):
                 self.touching(f"contacts[{i}]", f"contact {contact.name!r}", contact, near)

@@ -173,6 +173,9 @@ class PlanarBody(Record):
             return Node(f"{self.name}.{key}")
         raise AttributeError(f"body {self.name!r} has no node {key!r}; it has {', '.join(self.nodes)}")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self.nodes]
+
     angle: ClassVar = _Quantity("angle", "How far it has turned since it was drawn (rad), for use in formulas.")
     omega: ClassVar = _Quantity("omega", "Its angular velocity (rad/s), for use in formulas.")
 

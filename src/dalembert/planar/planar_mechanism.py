@@ -68,6 +68,9 @@ class BaseNodes:
             return Node(f"{BASE}.{key}")
         raise AttributeError(f"the base has no node {key!r}; it has {', '.join(self._planar.base_nodes)}")
 
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._planar.base_nodes]
+
 
 @public_class
 class Planar(Described):
@@ -318,17 +321,20 @@ class Planar(Described):
 
         return build_subsystem(self, independent, groups, tuple(quantities))
 
-    def node_values(self, at: Any = None, time: float | None = None) -> dict[str, float]:
+    def node_values(
+        self, at: Any = None, time: float | None = None, *, groups: Mapping[str, Iterable[Any]] | None = None
+    ) -> dict[str, float]:
         """Variables of the node model, to start it from: ``da.simulate(w.to_subsystem(), 1.0, initial=…)``.
 
         Args:
             at: a state of ``da.assemble``, or a run; as drawn, at rest, without.
             time: of a run (s); its last by default.
+            groups: those that ``to_subsystem`` was given.
         """
         from dalembert.planar.node_values import node_values
         from dalembert.planar.planar_poses import motion_of
 
-        return node_values(self, None if at is None else motion_of(at), time)
+        return node_values(self, None if at is None else motion_of(at), time, groups)
 
     def equations(self, *, independent: Iterable[Any] | None = None) -> ModularEquations:
         """Dynamic equations of the node model: labeled A, b, C, f, f̄ over SymPy; ``at`` gives numbers."""

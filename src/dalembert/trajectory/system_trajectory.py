@@ -59,6 +59,16 @@ class SystemTrajectory:
         self.recorded, self.certificate, self.equations = data, certificate, equations
         self.drawings = tuple(drawings)
 
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            if name in dir(type(self)):
+                return object.__getattribute__(self, name)  # raises what its property raised
+            raise AttributeError(
+                f"a run of a subsystem has no {name!r}; it has values, time, events, plot, animate, save and its "
+                f"variables, run['…']; what bodies and joints do is known of a da.Model"
+            )
+
     def __repr__(self) -> str:
         time, attrs = self.values("time"), self.attrs
         return (

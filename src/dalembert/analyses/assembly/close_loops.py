@@ -20,7 +20,7 @@ from dalembert.joints import Joint
 from dalembert.model import Mechanism
 from dalembert.values import ARRAY
 
-__all__ = ["CLOSED", "COMPATIBLE", "EXACT", "NEWTON_STEPS", "Loops", "reference"]
+__all__ = ["CLOSED", "COMPATIBLE", "EXACT", "MOST_LOST", "NEWTON_STEPS", "Loops", "reference"]
 
 # Lengths, angles and residuals are in even units (see ``dynamics.even_units``).
 CLOSED = 1e-10  # residual of a closed loop, relative to the size of the mechanism

@@ -54,7 +54,7 @@ def _impact(
         return None
     equations, q, u = _equations(d, t, x, parameters), x[: d.nq], x[d.nq : d.nq + d.nv]
     A, rate = np.zeros((0, d.nv)), np.zeros(0)
-    M = d.mass_matrix(q, parameters=parameters)
+    M = d.mass_matrix(q, t=t, parameters=parameters)
     if d.rows:
         seen = d.residuals(t, q, u, parameters)
         A, rate, open_by = np.asarray(seen.jacobian), np.asarray(seen.velocity), np.asarray(seen.position)
@@ -65,8 +65,8 @@ def _impact(
                 f"position level can be switched on only where it holds.  Fix: level='velocity', or another event"
             )
     for (joint, i), wanted in zip(event.rate_targets, rates, strict=True):
-        row = _rate_row(equations, joint, i, d.nv)
-        A, rate = np.vstack([A, row]), np.append(rate, row @ u - wanted)
+        row, bias = _rate_row(equations, joint, i, d.nv)
+        A, rate = np.vstack([A, row]), np.append(rate, row @ u + bias - wanted)
     du = np.zeros(d.nv)
     status, *_, conflict = solve_constrained(M, np.zeros(d.nv), A, rate, du, np.zeros(len(A)))
     if status != OK:
@@ -87,10 +87,11 @@ def _energy(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) 
     return float(np.sum(kinetic) + np.sum(potential))
 
 
-def _rate_row(equations: Equations, joint: str, index: int, nv: int) -> np.ndarray:
-    """How a velocity of a joint depends on all velocities."""
+def _rate_row(equations: Equations, joint: str, index: int, nv: int) -> tuple[np.ndarray, float]:
+    """How a velocity of a joint depends on all velocities, and what it is without them: v = J u + b."""
 
-    def rates(u: np.ndarray) -> np.ndarray:
-        return Equations(equations.tree, equations.t, equations.q, u).joint_coordinates(joint)[1]
+    def rate(u: np.ndarray) -> float:
+        return float(Equations(equations.tree, equations.t, equations.q, u).joint_coordinates(joint)[1][index])
 
-    return np.array([rates(column)[index] for column in np.eye(nv)], dtype=float)
+    bias = rate(np.zeros(nv))
+    return np.array([rate(column) - bias for column in np.eye(nv)]), bias

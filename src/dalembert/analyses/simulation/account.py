@@ -10,7 +10,17 @@ import numpy as np
 from dalembert.integrators.base import Memory, Result
 from dalembert.trajectory.outcome import Occurrence
 
-__all__ = ["ENDLESS", "MOST_EVENTS", "OVERLOOKED", "QUICK_EVENTS", "QUICK_TIME", "Account", "jolts", "overlooked"]
+__all__ = [
+    "ENDLESS",
+    "MOST_EVENTS",
+    "OVERLOOKED",
+    "QUICK_AMONG",
+    "QUICK_EVENTS",
+    "QUICK_TIME",
+    "Account",
+    "jolts",
+    "overlooked",
+]
 
 # A run with more events than this, or with so many of one kind (among so many of all) within so short a time (s),
 # bounces without end.

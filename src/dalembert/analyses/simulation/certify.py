@@ -55,6 +55,8 @@ ENDINGS = {
     "the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
     Status.FAILED: "stopped at t = {end} s: {failure}",
     Status.NO_CONVERGENCE: "stopped at t = {end} s: the equations of a step could not be solved; try a smaller step",
+    Status.ILL_CONDITIONED: "stopped at t = {end} s: the velocities that the formulation chose come to depend on the "
+    "constraints here, and only Python chooses others. Fix: formulation='lagrange-multipliers'",
     Status.NO_HEADWAY: "stopped at t = {end} s: time hardly passes any more ({steps} steps, {rejected} rejected). "
     "Something switches back and forth there, or grows without bound. Fix: a smooth law, such as tanh(u/0.001) instead "
     "of sign(u), or an event that switches",
@@ -145,7 +147,7 @@ def suspects(dynamics: Dynamics, outcome: Outcome, words: str = "") -> str:
         A = A.toarray() if dynamics.is_large else np.asarray(A)
         said += _weak_rows(dynamics, A)
     if FAILURES[NO_MASS] in words and np.all(np.isfinite(q)) and not dynamics.is_large:
-        M = np.asarray(dynamics.mass_matrix(q, parameters=parameters))
+        M = np.asarray(dynamics.mass_matrix(q, t=result.end, parameters=parameters))
         return _massless(dynamics, M, A)
     if result.status == Status.NO_HEADWAY:
         jumping = [name for name, (force, _) in dynamics.flat.forces.items() if _jumps(force)]

@@ -27,7 +27,9 @@ from dalembert.model.data import ContactEvent, Event, FrictionEvent
 from dalembert.state import State
 from dalembert.trajectory.outcome import Occurrence
 
-__all__ = ["EventHandler", "MechanismHandler"]
+__all__ = ["CHOSE_ANEW", "EventHandler", "MechanismHandler"]
+
+CHOSE_ANEW = "chose other quasi-velocities"
 
 # So many impacts within this share of a run are chatter.
 CHATTER_EVENTS, CHATTER_SHARE = 1000, 1e-4
@@ -242,7 +244,7 @@ class MechanismHandler(EventHandler):
         found = super().remarks()
         if self.choices:
             often = "once" if self.choices == 1 else f"{self.choices} times"
-            what = f"{self.equations.formulation.name} chose other quasi-velocities {often}"
+            what = f"{self.equations.formulation.name} {CHOSE_ANEW} {often}"
             found.append(f"{what}, where the former ones came to depend on the constraints")
         return found
 

@@ -73,7 +73,8 @@ def export_fmu(
         flatten(model).refuse_fmus()
     run: Any = simulate(model, duration, options=options, **{"output_step": duration / STEPS, **given})  # type: ignore[arg-type]
     if not hasattr(run, "live"):
-        raise DalembertError("export_fmu takes a mechanism; a subsystem has kernels.  Fix: kernel.export_c(folder)")
+        raise DalembertError("export_fmu takes a mechanism, not a subsystem.  Fix: a da.Model; or "
+                             "equations().explicit(), whose formulas SymPy writes as C")  # fmt: skip
     program, variables, made = _program(run, inputs)
     source, described = _texts(program, variables, made, duration, version)
     name = described.identifier
@@ -135,6 +136,7 @@ def _endings() -> list[Ending]:
     begin, acted = native_run.NO_START, native_run.ACTED
     found = [
         Ending(begin, native_start.OPEN, "with these values the mechanism cannot be assembled"),
+        Ending(begin, native_start.TOO_FAR, "an angle of a loop at the start has too many whole turns"),
         Ending(begin, native_start.CONTRADICTION, "the velocities at the start contradict the constraints"),
         Ending(begin, native_run.NOT_A_NUMBER, "a formula has no value with these parameters"),
         Ending(acted, native_events.ENDLESS, "an event happens faster and faster: what bounces comes to rest"),
@@ -144,6 +146,8 @@ def _endings() -> list[Ending]:
         Ending(native_device.OTHER_FREEDOM, -1, "the mechanism has another number of freedoms here: constraints are "
                "singular, and Model Exchange cannot go on; take Co-Simulation"),
         Ending(int(Status.STEP_TOO_SMALL), -1, "the step became too small: the motion is near a singularity, or stiff"),
+        Ending(int(Status.ILL_CONDITIONED), -1, "the velocities that the formulation chose come to depend on the "
+               "constraints here; take formulation='lagrange-multipliers'"),
         Ending(int(Status.NO_CONVERGENCE), -1, "the equations of a step could not be solved"),
         Ending(int(Status.NO_HEADWAY), -1, "time hardly passes any more: something switches back and forth"),
         Ending(int(Status.TOO_MANY_STEPS), -1, "all steps allowed between two communication points are used up"),

@@ -57,7 +57,8 @@ def export_c(
         flatten(model).refuse_fmus()
     run: Any = simulate(model, duration, options=options, **given)
     if not hasattr(run, "live"):
-        raise DalembertError("export_c takes a mechanism; a subsystem has kernels.  Fix: kernel.export_c(folder)")
+        raise DalembertError("export_c takes a mechanism, not a subsystem.  Fix: a da.Model; or "
+                             "equations().explicit(), whose formulas SymPy writes as C")  # fmt: skip
     living = make_living(run, [])
     size = arena_needed(run_live, living.live)
     fresh, d = make_living(run, []), run.dynamics

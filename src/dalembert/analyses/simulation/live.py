@@ -12,14 +12,23 @@ import numpy as np
 
 from dalembert.algebra.casadi_algebra import CASADI
 from dalembert.analyses.assembly.assemble import assemble_state
-from dalembert.analyses.assembly.close_loops import CLOSED, COMPATIBLE, EXACT, NEWTON_STEPS, reference
-from dalembert.analyses.assembly.long_ways import LARGEST_MOVE
+from dalembert.analyses.assembly.close_loops import (
+    CLOSED,
+    COMPATIBLE,
+    EXACT,
+    MOST_LOST,
+    NEWTON_STEPS,
+    Loops,
+    reference,
+)
+from dalembert.analyses.assembly.long_ways import LARGEST_MOVE, MOST_STAGES, seen_by_constraints
 from dalembert.analyses.contacts.impact import SWITCH_TOLERANCE
-from dalembert.analyses.simulation.account import MOST_EVENTS, QUICK_EVENTS, QUICK_TIME
+from dalembert.analyses.simulation.account import MOST_EVENTS, QUICK_AMONG, QUICK_EVENTS, QUICK_TIME
 from dalembert.analyses.simulation.certify import NEARLY_SINGULAR
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
 from dalembert.analyses.simulation.companion import accuracy_of
 from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.event_handlers import CHOSE_ANEW
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, LIVE_METHODS, Options
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Context, Dynamics
@@ -120,10 +129,10 @@ def make_living(
         choice = replace(choice, fallback=used)
     given = dict(run.segments[0][1])
     values = dynamics.parameters(given).copy()
-    limits = Limits(CLOSED, EXACT, COMPATIBLE, LARGEST_MOVE, NEWTON_STEPS)
+    limits = Limits(CLOSED, EXACT, COMPATIBLE, LARGEST_MOVE, NEWTON_STEPS, MOST_STAGES, MOST_LOST)
     start, wanted = make_start(
         dynamics.relative, reference, limits, float(times[0]), values,
-        (how["initial"], how["initial_rates"]), more,
+        (how["initial"], how["initial_rates"]), more, _seen(dynamics.relative, float(times[0]), given),
     )  # fmt: skip
     begun = assemble_state(dynamics.relative, how["initial"], how["initial_rates"], given, float(times[0]))
     maker = RunMaker(dynamics, choice, times, values, begun)
@@ -149,6 +158,14 @@ def make_living(
                   accuracy_of(choice.method, how["accuracy"]))  # fmt: skip
 
 
+def _seen(dynamics: Dynamics, time: float, parameters: dict[str, float]) -> np.ndarray:
+    """True for every velocity that a constraint on the position sees."""
+    if not dynamics.rows:
+        return np.zeros(dynamics.nv, dtype=bool)
+    loops = Loops(dynamics, parameters, time, {})
+    return seen_by_constraints(dynamics, loops.tree, time, loops.reference(), parameters)
+
+
 def _refuse(run: Trajectory, how: Any) -> None:
     dynamics, name = run.dynamics, run.dynamics.model.name
     if how is None:
@@ -161,6 +178,7 @@ def _refuse(run: Trajectory, how: Any) -> None:
         raise DalembertError("the run began at a given state; a run without Python assembles its start.  "
                              "Fix: da.simulate(…, initial={joint: value})")  # fmt: skip
     refuse_what_needs_python(dynamics.flat)
+    _refuse_choices(run)
     if dynamics.is_large:
         raise DalembertError(f"{name!r} has {dynamics.nv} velocities and runs by rolled recursions, whose parameters "
                              "are set by Python.  Fix: fewer than 100 bodies")  # fmt: skip
@@ -168,6 +186,20 @@ def _refuse(run: Trajectory, how: Any) -> None:
     strange = [check.name for check in run.certificate.checks if check.name not in known]
     if strange:
         raise DalembertError(f"only Python can measure the {' and the '.join(strange)}.  Fix: coordinates='relative'")
+
+
+def _refuse_choices(run: Trajectory) -> None:
+    """Raise if equations would have to be made for other velocities or constraint rows on the way."""
+    d = run.dynamics
+    switching = [name for name, (event, _) in d.flat.events.items() if event.switch]
+    why = ""
+    if switching and d.formulation.kept(d.coordinates) is not None:
+        why = f"event {switching[0]!r} switches constraints, among which"
+    elif any(CHOSE_ANEW in remark for remark in run.certificate.remarks):
+        why = "the velocities that it chose come to depend on the constraints in this run, and new ones"
+    if why:
+        raise DalembertError(f"formulation {d.formulation.name!r} needs Python here: {why} Python chooses.  "
+                             "Fix: formulation='lagrange-multipliers'")  # fmt: skip
 
 
 class Place(NamedTuple):
@@ -262,7 +294,7 @@ class RunMaker:
         return Events(
             n_events=len(events), n_owners=len(owners), n_values=len(sets), n_targets=int(firsts[-1, 1]),
             n_switches=len(switches), n_kept=KEPT_EVENTS, at_rates=at_rates, at_rows=at_rows,
-            quick=QUICK_EVENTS, n_last=QUICK_EVENTS, most=MOST_EVENTS, quick_time=QUICK_TIME,
+            quick=QUICK_EVENTS, n_last=QUICK_AMONG, most=MOST_EVENTS, quick_time=QUICK_TIME,
             tolerance=SWITCH_TOLERANCE, owner=np.array(owners, dtype=np.int64),
             ends=np.array([bool(event.stop) for event in events], dtype=np.int64),
             first_value=np.ascontiguousarray(firsts[:, 0]), first_target=np.ascontiguousarray(firsts[:, 1]),
@@ -295,8 +327,10 @@ def _converted(dynamics: Dynamics) -> Kernel:
         placed = dynamics.coordinates.place(CASADI, values)
         q, u = placed.state(seen.motion.body, seen.joint_coordinates)
     except (TypeError, AttributeError, NotImplementedError) as error:
-        raise DalembertError(f"{dynamics.coordinates.name} coordinates need Python to begin a run ({error}).  "
+        raise DalembertError(f"{dynamics.coordinates.name} coordinates need Python to begin a run.  "
                              "Fix: coordinates='relative'") from error  # fmt: skip
+    for state, own in zip(dynamics.coordinates.own_states, dynamics.relative.coordinates.own_states, strict=True):
+        q[state.q] = kernels.symbols["q"][1][own.q]
     angles: list[Any] = []
     balls: list[Any] = []
     for name in dynamics.measurable:
@@ -310,7 +344,8 @@ def _converted(dynamics: Dynamics) -> Kernel:
 
 
 def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:
-    """New parameters and velocities of all events, then rows: how those velocities depend on all."""
+    """New parameters and velocities of all events, then rows: how those velocities depend on all, and what they are
+    without them."""
     kernels, nv = d.kernels, d.nv
     e: Any = kernels.traced
     found = e.event_values()
@@ -324,7 +359,8 @@ def _event_kernel(d: Dynamics) -> tuple[Kernel, int, int]:
                 seen = Equations(kernels.tree, e.t, e.q, u).joint_coordinates(joint)[1]
                 return seen[index : index + 1]
 
-            rows.append(CASADI.columns(velocity, nv).reshape(-1))
+            bias = velocity(CASADI.zeros(nv))
+            rows += [CASADI.columns(lambda u, at=velocity, b=bias: at(u) - b, nv).reshape(-1), bias]
     parts = CASADI.concatenate([CASADI.array([*values, *rates, 0.0]), *rows])
     return kernels.compile("event_values", {"values": parts}), len(values), len(values) + len(rates) + 1
 

@@ -48,6 +48,7 @@ SPEEDY = "velocity residual"  # the check whose limit grows with the largest vel
 
 _STARTS = {
     str(native_start.OPEN): "with these values the mechanism cannot be assembled: {owner} is off by {off} (m or rad)",
+    str(native_start.TOO_FAR): "{owner} would turn by {off} rad from where it begins, which is too far to be followed",
     str(native_start.CONTRADICTION): "the initial velocities contradict the constraints: {owner} is off by {off}",
     str(native_run.NOT_A_NUMBER): "a formula has no value with these parameters",
     "other": "the run cannot begin with these values",
