@@ -164,6 +164,12 @@ class Driver:
                     self._change_method()
                 elif status == Status.ILL_CONDITIONED:
                     self._choose_anew()
+                elif status == Status.STOPPED and self.checkpoint is not None:
+                    try:
+                        self.checkpoint.save(self)
+                    except DalembertError as error:  # what was computed is kept all the same
+                        self.account.notes = [*self.account.notes, str(error)]
+                    break
                 elif status == Status.EVENT:
                     ended_by, trouble = self._react()
                     if ended_by or trouble:
