@@ -17,6 +17,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators import Status
 from dalembert.integrators.base import EqualSteps, result
+from dalembert.integrators.loop import ROUNDED
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Outcome
 
@@ -277,17 +278,32 @@ class Driver:
         self.handler.choose_anew(t, x)
         self.begin(t, x, written)
 
+    def _at_once(self, index: int) -> list[int]:
+        """An event and all others that rise through zero with it, in the order of the model; what ends the run is
+        last."""
+        p, m = self.problem, self.memory
+        g = np.zeros(p.n_events)
+        if p.events(m.t, m.y, g) > OK:
+            return [index]
+        n = p.n_events - p.n_branches
+        near = ROUNDED * (p.units[:n] if p.n_units else np.ones(n)) + 4.0 * abs(g[index - 1])
+        found = [i + 1 for i in np.flatnonzero((m.before[:n] < 0.0) & (np.abs(g[:n]) <= near)).tolist()]
+        kept = self.handler.at_once(index, [i for i in found if i != index])
+        return sorted([index, *kept], key=lambda i: (self.handler.event(i)[1].stop, i))
+
     def _react(self) -> tuple[str | None, str | None]:
-        """Carry out an event; returns the event that ends the run and the trouble that does."""
+        """Carry out an event, and others at the same time; returns the event that ends the run and the trouble that
+        does."""
         t, x, index = self.time, self.state, self.memory.event
-        name, event = self.handler.event(index)
-        self.account.happened(t, name)
-        if event.stop:
-            return name, None
-        trouble = self.account.endless(self.handler.bounces(event))
-        trouble = trouble or self.handler.react(name, event, t, x, self.written)
-        if trouble:
-            return None, trouble
+        for each in self._at_once(index):
+            name, event = self.handler.event(each)
+            self.account.happened(t, name)
+            if event.stop:
+                return name, None
+            trouble = self.account.endless(self.handler.bounces(event))
+            trouble = trouble or self.handler.react(name, event, t, x, self.written)
+            if trouble:
+                return None, trouble
         self._close()
         self.begin(t, x, self.written, index)
         return None, None
