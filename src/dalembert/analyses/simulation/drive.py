@@ -294,16 +294,19 @@ class Driver:
     def _react(self) -> tuple[str | None, str | None]:
         """Carry out an event, and others at the same time; returns the event that ends the run and the trouble that
         does."""
-        t, x, index = self.time, self.state, self.memory.event
+        t, x, index, written = self.time, self.state, self.memory.event, self.written
+        if t == self.times[-1]:
+            written -= 1  # the last output is what the event leads to: from there one may go on
         for each in self._at_once(index):
             name, event = self.handler.event(each)
             self.account.happened(t, name)
             if event.stop:
                 return name, None
             trouble = self.account.endless(self.handler.bounces(event))
-            trouble = trouble or self.handler.react(name, event, t, x, self.written)
+            trouble = trouble or self.handler.react(name, event, t, x, written)
             if trouble:
                 return None, trouble
+        self.out[written : self.written] = x
         self._close()
         self.begin(t, x, self.written, index)
         return None, None
