@@ -17,7 +17,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators import Status
 from dalembert.integrators.base import EqualSteps, result
-from dalembert.integrators.loop import ROUNDED
+from dalembert.integrators.switching import find_at_once
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Outcome
 
@@ -281,13 +281,9 @@ class Driver:
     def _at_once(self, index: int) -> list[int]:
         """An event and all others that rise through zero with it, in the order of the model; what ends the run is
         last."""
-        p, m = self.problem, self.memory
-        g = np.zeros(p.n_events)
-        if p.events(m.t, m.y, g) > OK:
-            return [index]
-        n = p.n_events - p.n_branches
-        near = ROUNDED * (p.units[:n] if p.n_units else np.ones(n)) + 4.0 * abs(g[index - 1])
-        found = [i + 1 for i in np.flatnonzero((m.before[:n] < 0.0) & (np.abs(g[:n]) <= near)).tolist()]
+        together = np.zeros(self.problem.n_events)
+        find_at_once(self.problem, self.memory, together)
+        found = (np.flatnonzero(together) + 1).tolist()
         kept = self.handler.at_once(index, [i for i in found if i != index])
         return sorted([index, *kept], key=lambda i: (self.handler.event(i)[1].stop, i))
 
