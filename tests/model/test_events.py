@@ -345,3 +345,14 @@ def test_a_run_goes_on_from_events_at_its_end():
     later = da.simulate(model, 1.0, initial=early)
     assert early.certificate.trusted and later.certificate.trusted
     assert float(later.joint("rail").u[-1]) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("stop", [1.0, 0.7123])
+def test_what_happens_as_a_run_is_stopped_is_handed_on(stop):
+    what = {"set": {"first": 1}, "rates": {"rail": 3}}
+    model = _pushed_cart(end=(f"t - {stop}", {"stop": True}), a=(f"t - {stop}", what))
+    early = da.simulate(model, 2.0)
+    later = da.simulate(model, 1.0, initial=early)
+    assert early.certificate.trusted and [event.name for event in early.events] == ["a", "end"]
+    assert later.values("time")[0] == pytest.approx(stop)
+    assert float(later.joint("rail").u[-1]) == pytest.approx(4.0)

@@ -291,18 +291,22 @@ class Driver:
         """Carry out an event, and others at the same time; returns the event that ends the run and the trouble that
         does."""
         t, x, index, written = self.time, self.state, self.memory.event, self.written
-        if t == self.times[-1]:
+        together, ended_by = self._at_once(index), None
+        ends = t == self.times[-1] or self.handler.event(together[-1])[1].stop
+        if ends and t == self.times[written - 1]:
             written -= 1  # the last output is what the event leads to: from there one may go on
-        for each in self._at_once(index):
+        for each in together:
             name, event = self.handler.event(each)
             self.account.happened(t, name)
             if event.stop:
-                return name, None
+                ended_by = name
+                break
             trouble = self.account.endless(self.handler.bounces(event))
             trouble = trouble or self.handler.react(name, event, t, x, written)
             if trouble:
                 return None, trouble
         self.out[written : self.written] = x
-        self._close()
-        self.begin(t, x, self.written, index)
-        return None, None
+        if not ended_by or len(together) > 1:
+            self._close()
+            self.begin(t, x, self.written, index)
+        return ended_by, None
