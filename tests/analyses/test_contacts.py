@@ -72,6 +72,43 @@ def test_a_flight_too_short_to_see_ends_in_rest_also_without_loss():
     assert x[1] == 0 and found.rest == (("floor", pytest.approx(2e-7 / G, rel=1e-9)),)
 
 
+@pytest.mark.parametrize(("length", "time"), [(1e-6, 1.0), (1e-6, 1e6), (1.0, 1e6)])
+def test_what_is_slow_bounces_like_what_is_fast(length, time):
+    """Velocities below 1e-9 m/s were none: what falls a micrometer in seconds came to rest too soon, or at once."""
+    model, guide, _ = falling(height=length)
+    model.gravity = (0, 0, -length / time**2)
+    model.limit("floor", guide, lower=0, restitution=0.5)
+    run = da.simulate(model, 10 * time)
+    assert run.certificate.trusted
+    assert run.events[-1].name == "floor rest"
+    assert run.events[-1].time == pytest.approx(3 * np.sqrt(2) * time, rel=1e-9)
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5, 1.0])
+def test_what_moves_together_without_load_touches_in_peace(restitution):
+    """Rounding of a closed gap was one impact after the other; and what presses it later went through it."""
+    model, n = da.Model("balls in a row", gravity=(0, 0, 0)), 3
+    for i in range(n):
+        ball = model.sphere(f"ball{i}", (0.2 * i, 0, 0), radius=0.1, mass=1.0)
+        model.prismatic(f"guide{i}", model.ground, ball, point=(0, 0, 0), axis="x")
+    for i in range(n - 1):
+        surfaces = [{"kind": "sphere", "at": (0.2 * j, 0, 0), "radius": 0.1} for j in (i, i + 1)]
+        model.rigid_contact(f"pair{i}", f"ball{i}", f"ball{i + 1}", surfaces=surfaces, restitution=restitution)
+    model.initial("guide0", -0.5, rate=1.0)
+    run = da.simulate(model, 2.0)
+    assert run.certificate.trusted and len(run.events) == 1
+    speeds = [float(run.joint(f"guide{i}").u[-1]) for i in range(n)]
+    # Newton's law for both pairs at once: u₁ − u₀ = e, u₂ = u₁.
+    assert speeds == pytest.approx(np.array([1 - 2 * restitution, 1 + restitution, 1 + restitution]) / 3, abs=1e-12)
+
+    if restitution < 1.0:
+        model.joint_force("push", "guide2", "-3*max(t - 1, 0)")
+        pressed = da.simulate(model, 2.0)
+        assert pressed.certificate.trusted
+        deepest = [float((pressed.joint(f"guide{i + 1}").q - pressed.joint(f"guide{i}").q).min()) for i in range(n - 1)]
+        assert min(deepest) > -1e-9  # as drawn, all balls touch
+
+
 def test_two_stops_take_what_restitution_says():
     model = da.Model("slider", gravity=(0, 0, 0))
     body = model.body("block", mass=2.0)

@@ -53,6 +53,18 @@ def motor() -> da.Model:
     return model
 
 
+def two_at_once() -> da.Model:
+    """A motor and a brake that one switch changes."""
+    model = da.Model("cart", gravity=(0, 0, 0))
+    model.parameters(motor=0.0, brake=0.0)
+    model.body("cart", mass=1, inertia=(1, 1, 1))
+    model.prismatic("rail", model.ground, "cart", point=(0, 0, 0), axis="x")
+    model.joint_force("push", "rail", "motor - brake*u(rail)")
+    model.event("on", "t - 0.705", set={"motor": 3})
+    model.event("off", "2*t - 1.41", set={"brake": "motor/2"})
+    return model
+
+
 CASES = {
     "tree": (lambda: library.build("pendulum"), {}),
     "given start and parameters": (
@@ -69,6 +81,7 @@ CASES = {
     "velocity constraints": (lambda: library.build("snakeboard"), {}),
     "over-constrained": (lambda: library.build("bennett"), {}),
     "events": (bouncing_ball, {}),
+    "events at one time": (two_at_once, {}),
     "an event that ends the run": (lambda: bouncing_ball(True), {}),
     "an event that switches": (clutch, {}),
 }  # fmt: skip

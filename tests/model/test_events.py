@@ -304,3 +304,55 @@ def test_a_run_with_a_clutch_that_stays_as_it_is(on: float, speed: list[float]):
     np.testing.assert_allclose(run.u.values[-1], speed, atol=1e-9)
     if not on:
         np.testing.assert_allclose(run.reaction("clutch"), 0.0, atol=EXACT)
+
+
+def _pushed_cart(**events):
+    model = da.Model("cart", gravity=(0, 0, 0))
+    model.body("cart", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("rail", "ground", "cart", point=(0, 0, 0), axis="x")
+    model.parameters(first=0.0, second=0.0)
+    model.joint_force("push", "rail", "first + 10*second")
+    for name, (when, what) in events.items():
+        model.event(name, when, **what)
+    return model
+
+
+@pytest.mark.parametrize("when", ["t - 0.7", "3*(t - 0.7)", "t**2 - 0.49", "sin(pi*(t - 0.7))"])
+def test_events_at_one_time_are_all_carried_out(when):
+    """The first one slept the others: half of what happened was missing, and the run was trusted."""
+    model = _pushed_cart(a=("t - 0.7", {"set": {"first": 1}}), b=(when, {"set": {"second": "2*first"}}))
+    run = da.simulate(model, 1.7)
+    assert run.certificate.trusted
+    assert [event.name for event in run.events] == ["a", "b"]
+    assert float(run.joint("rail").u[-1]) == pytest.approx(1 + 20)
+
+
+def test_an_event_where_a_stop_is_hit_happens_with_the_impact():
+    model = _pushed_cart(a=("q(rail) - 0.5", {"set": {"first": -1}}))
+    model.limit("stop", "q(rail)", upper=0.5, restitution=1.0)
+    model.initial("rail", rate=1.0)
+    run = da.simulate(model, 1.0)
+    assert run.certificate.trusted
+    assert [event.name for event in run.events] == ["a", "stop hit above"]
+    assert float(run.joint("rail").u[-1]) == pytest.approx(-1.5)
+
+
+def test_a_run_goes_on_from_events_at_its_end():
+    """Its last state was that before the event, which a run that went on from there did not see either."""
+    what = {"set": {"first": 1}, "rates": {"rail": 3}}
+    model = _pushed_cart(a=("t - 1", what))
+    early = da.simulate(model, 1.0)
+    later = da.simulate(model, 1.0, initial=early)
+    assert early.certificate.trusted and later.certificate.trusted
+    assert float(later.joint("rail").u[-1]) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("stop", [1.0, 0.7123])
+def test_what_happens_as_a_run_is_stopped_is_handed_on(stop):
+    what = {"set": {"first": 1}, "rates": {"rail": 3}}
+    model = _pushed_cart(end=(f"t - {stop}", {"stop": True}), a=(f"t - {stop}", what))
+    early = da.simulate(model, 2.0)
+    later = da.simulate(model, 1.0, initial=early)
+    assert early.certificate.trusted and [event.name for event in early.events] == ["a", "end"]
+    assert later.values("time")[0] == pytest.approx(stop)
+    assert float(later.joint("rail").u[-1]) == pytest.approx(4.0)

@@ -103,6 +103,19 @@ def test_tables_in_drives_have_exact_rates():
     assert run.reaction("cam").values.ravel() == pytest.approx(spline(t, 2), abs=1e-6)
 
 
+@pytest.mark.parametrize("outside", ["hold", "error"])
+def test_a_drive_may_end_with_its_table(outside):
+    """The last point was outside: velocities jumped there, at the last output."""
+    model = da.library.pendulum()
+    model.table("way", [0, 1, 2, 3], [0, 1, 0.5, 0.5], outside=outside)
+    model.drive("pivot", "way(t)")
+    run = da.simulate(model, 3.0)
+    assert run.certificate.trusted
+    assert float(run.joint("pivot").u[-1]) == pytest.approx(
+        CubicSpline([0, 1, 2, 3], [0, 1, 0.5, 0.5])(3.0, 1), abs=1e-9
+    )
+
+
 def test_leaving_a_table_stops_the_run_and_says_so():
     run = da.simulate(car("cubic", "error"), 2.0)
     assert not run.certificate.trusted

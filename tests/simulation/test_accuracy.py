@@ -101,8 +101,8 @@ def test_steps_with_impulses_are_judged_by_velocities_too_where_nothing_touches(
     """Positions were within the accuracy, velocities were not."""
     model = slider("-k*q(P)")
     model.parameters(k=4.0)
-    model.event("into", "q(P)", set={"k": "28"})
-    model.event("out", "-q(P)", set={"k": "4"})
+    model.event("into", "q(P)", direction="rising", set={"k": "28"})
+    model.event("out", "-q(P)", direction="rising", set={"k": "4"})
     run = da.simulate(model, 10.0, integrator="moreau-jean", step=0.01, initial={"P": -0.84}, initial_rates={"P": 0.25})
     truth = da.simulate(model, 10.0, initial={"P": -0.84}, initial_rates={"P": 0.25}, rtol=1e-12)
     positions, speeds = (

@@ -216,3 +216,15 @@ def test_the_last_stage_of_a_step_is_the_first_of_the_next_one():
     run = da.simulate(da.library.double_pendulum(), 3.0, integrator="tsit5", rtol=1e-8, certify=False)
     steps, rejected, evaluations = run.certificate.counts.values()
     assert evaluations < 1002 + 6 * (steps + rejected) + steps / 4
+
+
+@pytest.mark.parametrize("integrator", ["dopri8", "tsit5", "radau", "bdf"])
+def test_what_starts_as_rounding_at_a_late_time_gets_under_way(integrator):
+    """The first step was in proportion to 1e-16 m, too short to advance t: such runs ended where they began."""
+    model = da.Model("cart", gravity=(0, 0, 0))
+    model.body("cart", mass=1.0, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("rail", "ground", "cart", point=(0, 0, 0), axis="x")
+    model.joint_force("push", "rail", "3")
+    run = da.simulate(model, 1.0, start=5.0, initial={"rail": 1e-16}, integrator=integrator, rtol=1e-10, atol=1e-14)
+    assert run.certificate.trusted
+    assert float(run.joint("rail").q[-1]) == pytest.approx(1.5, rel=1e-6)

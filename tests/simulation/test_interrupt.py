@@ -66,6 +66,23 @@ def test_an_interrupt_before_the_thread_begins(monkeypatch):
     assert "stopped by the user at t = 0 s" in str(run.certificate)
 
 
+def test_a_run_that_is_stopped_writes_its_checkpoint(tmp_path, monkeypatch):
+    """Also before the first one is due: there was nothing to go on from."""
+    path, plain = tmp_path / "c.nc", da.simulate(da.library.four_bar(), 10.0)
+
+    def advance(self, problem, memory, times, out, monitor):
+        ADVANCE(self, problem, memory, times, out, Monitor(pause_at=STEPS))
+        return loop.STOPPED
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepwise, "advance", advance)
+        compare(da.simulate(da.library.four_bar(), 10.0, checkpoint=path), plain)
+    assert path.exists()
+    resumed = da.simulate(da.library.four_bar(), 10.0, checkpoint=path)
+    assert "resumed" in str(resumed.certificate)
+    np.testing.assert_array_equal(resumed.q.values, plain.q.values)
+
+
 def test_an_interrupt_while_a_checkpoint_is_written(tmp_path, monkeypatch):
     """The file before stays, and the run can go on from it."""
     path, write = tmp_path / "c.nc", Checkpoint.save

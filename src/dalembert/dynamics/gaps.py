@@ -69,7 +69,7 @@ def wait_for(context: Context, dynamics: Dynamics, idle: tuple[str, ...]) -> Non
     owners, events = dynamics.flat.event_owners, dynamics.flat.events
     least = {name: value for (name, _), value in zip(dynamics.flat.gap_names, closed_gaps(dynamics), strict=True)}
     contacts = [getattr(events[name][0], "contact", None) for name in owners]
-    slack = [least[name] / 2 if name in idle else 0.0 for name in contacts]
+    slack = [-least[name] / 2 if name in idle else 0.0 for name in contacts]
     context.set(n_slack=len(slack) if idle else 0, slack=np.array(slack if idle else ()))
 
 

@@ -12,7 +12,7 @@ from dalembert.export.native_watch import Watch, finish, watch_outputs
 from dalembert.integrators.ends import EVENT, FAILED, FINISHED, STIFF
 from dalembert.integrators.loop import integrate
 from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
-from dalembert.integrators.switching import write
+from dalembert.integrators.switching import find_at_once, write
 from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 
@@ -135,6 +135,23 @@ def _as_written(c: Context):
 
 
 @native
+def _react_to_all(a: Live, t: float, x: np.ndarray) -> int:
+    """Let all events act that happen at the same time, in the order of the model; what ends the run is last."""
+    p, m, e, found = a.problem, a.memory, a.events, np.empty(a.problem.n_events)
+    if a.slow:
+        find_at_once(a.slow_problem, a.slow_memory, found)
+    else:
+        find_at_once(p, m, found)
+    for ending in range(2):
+        for i in range(e.n_owners):
+            if found[i] > 0.0 and (e.ends[e.owner[i]] != 0) == (ending == 1):
+                reaction = react(e, i, t, x)
+                if reaction != HAPPENED:
+                    return reaction
+    return HAPPENED
+
+
+@native
 def go(a: Live, x: np.ndarray, watching: bool) -> int:
     """Through all outputs, events and changes of method; ``watching``: outputs are recorded and measured."""
     watched = 0
@@ -157,7 +174,7 @@ def go(a: Live, x: np.ndarray, watching: bool) -> int:
             if status != FINISHED:
                 return status
         elif status == EVENT:
-            reaction = react(a.events, event - 1, t, x)
+            reaction = _react_to_all(a, t, x)
             if reaction != HAPPENED:
                 a.reaction = reaction
                 return ACTED

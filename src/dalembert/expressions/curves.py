@@ -87,7 +87,8 @@ class Curve(TableLeaf):
         pieces = np.concatenate([starts(knots, kind)[:, None], through(knots, values, kind, outside).T], axis=1)
         if kind == "periodic":
             return cls(name, knots[1:-1], pieces, float(knots[-1] - knots[0]), outside)
-        return cls(name, knots, pieces, 0.0, outside)
+        # The last point belongs to the range: a drive by a table may end with it.
+        return cls(name, np.append(knots[:-1], np.nextafter(knots[-1], math.inf)), pieces, 0.0, outside)
 
     def _hashable_content(self) -> tuple[Any, ...]:
         return (self.name, self.digest, self.period, self.outside)

@@ -28,6 +28,7 @@ from dalembert.integrators.switching import (
     ARMED,
     EVENT_NUDGE,
     LEAST_SIZE,
+    ROUNDED,
     choose_branches,
     events_at,
     is_open,
@@ -60,8 +61,6 @@ PATIENCE = 12
 # A step of a lenient method that meets a branch behind which nothing leads on is cut to end there, so often in a row,
 # unless that is at its start, or at its end and it knew.
 MOST_SHORTENED, SOON, LATE = 4, 1e-3, 0.999
-# An event as near to zero as this (in its unit) where another one just happened is there too.
-ROUNDED = 1e-14
 
 
 @native

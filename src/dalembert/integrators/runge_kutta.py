@@ -29,6 +29,9 @@ POOR, WORSE, POOR_CUT, POOR_STEPS = 0.005, 0.2, 0.9, 10
 # There rounding itself may be larger than a tight tolerance allows: up to so many times, seen in so many tries.
 NOISE, NOISY_TRIES, LONGER = 10.0, 3, 6.0
 
+# A first try of a step is at least this share of t, some hundred times what rounding of t hides.
+LEAST_ADVANCE = 1e-13
+
 # By how many tolerances the solution within a step may miss the equations; smooth motion stays below a hundred or two.
 GUARD = 1e3
 
@@ -142,7 +145,8 @@ def first_step(r: Any, t: float, y: np.ndarray, f: np.ndarray, order: int, rtol:
         d0 += (y[j] / scale) ** 2
         d1 += (f[j] / scale) ** 2
     d0, d1 = math.sqrt(d0 / n), math.sqrt(d1 / n)
-    h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else 0.01 * d0 / d1
+    # Where y is rounding, its size says nothing: the step must still advance t.
+    h0 = 1e-6 if d0 < 1e-5 or d1 < 1e-5 else max(0.01 * d0 / d1, LEAST_ADVANCE * abs(t))
     k = np.empty(n)
     if r.rhs(t + h0, y + h0 * f, k) != 0:
         return h0

@@ -8,7 +8,10 @@ from dalembert.integrators.ends import FAILED, GO_ON, NO_HEADWAY
 from dalembert.integrators.problem import Memory, Problem
 from dalembert.native import native, rare
 
-__all__ = ["ARMED", "EVENT_NUDGE", "LEAST_SIZE", "choose_branches", "events_at", "is_open", "switch", "write"]
+__all__ = [
+    "ARMED", "EVENT_NUDGE", "LEAST_SIZE", "ROUNDED", "choose_branches", "events_at", "find_at_once", "is_open",
+    "switch", "write",
+]  # fmt: skip
 
 # So often branches of formulas may change within this share of a run's length; more often, they switch back and forth.
 MOST_SWITCHES, SWITCHING = 64, 1e-9
@@ -21,6 +24,9 @@ JUMP, APART = 1e-6, 100.0
 EVENT_NUDGE = 1e-8
 ARMED = 1e-300
 
+# An event as near to zero as this (in its unit) where another one just happened is there too.
+ROUNDED = 1e-14
+
 LEAST_SIZE = 0.01  # of an entry of y, to which a relative tolerance refers
 
 
@@ -31,6 +37,21 @@ def events_at(p: Problem, m: Memory, t: float, y: np.ndarray, g: np.ndarray) -> 
     for i in range(p.n_events - p.n_branches, p.n_events):
         g[i] *= -m.branches[i]
     return status
+
+
+@rare
+def find_at_once(p: Problem, m: Memory, found: np.ndarray) -> int:
+    """Which events rise through zero together with the one that just happened (1, others 0; itself among them)."""
+    n, happened, g = p.n_events - p.n_branches, m.event - 1, np.empty(p.n_events)
+    found[:] = 0.0
+    found[happened] = 1.0
+    if p.events(m.t, m.y, g) > 0:
+        return FAILED
+    for i in range(n):
+        near = (ROUNDED * p.units[i] if p.n_units > 0 else ROUNDED) + 4.0 * abs(g[happened])
+        if m.before[i] < 0.0 and abs(g[i]) <= near:
+            found[i] = 1.0
+    return GO_ON
 
 
 @native

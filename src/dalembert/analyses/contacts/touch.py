@@ -24,6 +24,10 @@ LEAST_PUSH = 1e-12  # of what is closed, against forces of inertia
 # What bounces comes to rest when all its flights to come take less than this (s, and relative to t); a single flight
 # must be longer than the time that events look ahead.
 REST, SHORTEST = 2e-7, 4e-8
+LOWEST = 1e-14  # a flight (in the unit of its gap) that rounding of the gap hides; what bounces no higher rests
+LEVEL = 1e-9  # an acceleration (against what it is made of) that neither opens nor presses what touches
+# What just hit has bounced if it leaves faster than this, of the rate at which it came.
+BOUNCED = 1e-6
 NO_SOLUTION = "what touches neither moves apart nor pushes: the contacts contradict the other constraints"
 
 
@@ -38,7 +42,8 @@ class Hit:
         kept: factor of restitution; less than 1 where friction would have given energy.
         rest: of contacts that came to rest, how long (s) their bounces would have gone on.
         gentle: no velocity changed.
-        idle: contacts that touch and would share a load which others carry: they may run off their ends.
+        idle: contacts that touch and do not push: what moves together without load, and those that would share a load
+            which others carry and may run off their ends.
         trouble: why there is no solution, if so.
     """
 
@@ -95,7 +100,8 @@ def _closed(c: Instant, at: np.ndarray, found: tuple[np.ndarray, np.ndarray] | N
         rows = c.seen.gap_jacobian[at]
         spare = sorted(np.flatnonzero(pushed & ends).tolist(), key=lambda i: bool(late[at[i]]))
         idle = pushed & (lighten(c.responses(rows) @ rows.T, np.where(pushed, found[0], 0.0), spare) <= least)
-    left_out: list[int] = at[idle].tolist()
+    level = LEVEL * (np.abs(c.seen.gap_jacobian[at]) @ np.abs(c.free()) + np.abs(c.seen.gap_bias[at]))
+    left_out: list[int] = at[idle | (~pushed & (np.abs(found[1][at]) <= level))].tolist()
     return Hit(c.on(at[pushed & ~idle].tolist()), idle=tuple(c.names[k][0] for k in left_out))
 
 
@@ -120,9 +126,10 @@ def hit(
     c = Instant(d, t, x, parameters, impact=True)
     known = np.array([name == closing for name in c.names])
     c.near |= known
+    fresh = np.array([not parameters.get(d.flat.switches[name]) for name, _ in c.names])
+    c.still &= ~(known & fresh & (c.rate < 0))  # however slowly it closes: all may be as slow
     at = np.flatnonzero(c.near & ((c.rate < 0) | c.still))
     start, e = c.u.copy(), c.seen.restitution[at]
-    fresh = np.array([not parameters.get(d.flat.switches[name]) for name, _ in c.names])
     collision = Collision(c, at)
     rest, bounces = np.zeros(len(at), dtype=bool), np.zeros(len(at))
     while True:
@@ -131,13 +138,16 @@ def hit(
             return Hit(parameters, trouble=NO_SOLUTION)
         c.u[:] = start + done.change
         again = Instant(d, t, x, _rubbing(d, t, x, parameters))
+        bounces_on = (known & fresh)[at] & (collision.coming < 0) & (np.where(rest, 0.0, e) > 0)
+        again.still[at] &= ~(bounces_on & (again.rate[at] > -BOUNCED * collision.coming))
         held = np.flatnonzero((again.near | known) & again.still)
         found = _pressed(again, held)
         if found is None:
             return Hit(parameters, trouble=NO_SOLUTION)
         after = _closed(again, held, found, fresh)
-        single, left = _flights(again.rate[at], found[1][at], e)
+        single, left, height = _flights(again.rate[at], found[1][at], e)
         short = (left < REST * (1.0 + abs(t))) | (single < SHORTEST * (1.0 + abs(t)))
+        short |= height < LOWEST * d.even.gaps[at]
         new = short & ~rest & ~again.still[at]
         if not new.any():
             break
@@ -154,14 +164,21 @@ def hit(
     c.u[:] = end
     values = _switched(d, parameters, after.parameters)
     gentle = bool(np.abs((end - start) / d.even.velocities).max(initial=0.0) <= STILL * c.speed)
-    return replace(after, parameters=values, lost=lost, taken=done.taken, kept=done.kept, rest=stopped, gentle=gentle)
+    # What touched without load was hit a little late: it may come back before its gap is zero.
+    late = [c.names[k][0] for k in at if c.gap[k] < -0.25 * c.closed[k] and not values[d.flat.switches[c.names[k][0]]]]
+    idle = tuple(dict.fromkeys((*after.idle, *late)))
+    return replace(
+        after, parameters=values, idle=idle, lost=lost, taken=done.taken, kept=done.kept, rest=stopped, gentle=gentle
+    )
 
 
-def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """How long the next flight takes, and all flights to come together; infinite where nothing pulls back."""
+def _flights(rate: np.ndarray, acceleration: np.ndarray, e: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How long the next flight takes, and all flights to come together, and how high the next one is; infinite where
+    nothing pulls back."""
     back = (acceleration < 0) & (rate > 0)
     first = np.where(back, 2.0 * rate / np.where(back, -acceleration, 1.0), np.inf)
-    return first, np.where(e < 1, first / np.where(e < 1, 1.0 - e, 1.0), np.inf)
+    height = np.where(back, 0.25 * rate * np.where(back, first, 0.0), np.inf)
+    return first, np.where(e < 1, first / np.where(e < 1, 1.0 - e, 1.0), np.inf), height
 
 
 def begin_contacts(d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float]) -> Hit:

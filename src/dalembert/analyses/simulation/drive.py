@@ -17,6 +17,7 @@ from dalembert.dynamics import Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators import Status
 from dalembert.integrators.base import EqualSteps, result
+from dalembert.integrators.switching import find_at_once
 from dalembert.numerics.context import OK
 from dalembert.trajectory.outcome import Outcome
 
@@ -164,6 +165,12 @@ class Driver:
                     self._change_method()
                 elif status == Status.ILL_CONDITIONED:
                     self._choose_anew()
+                elif status == Status.STOPPED and self.checkpoint is not None:
+                    try:
+                        self.checkpoint.save(self)
+                    except DalembertError as error:  # what was computed is kept all the same
+                        self.account.notes = [*self.account.notes, str(error)]
+                    break
                 elif status == Status.EVENT:
                     ended_by, trouble = self._react()
                     if ended_by or trouble:
@@ -271,17 +278,35 @@ class Driver:
         self.handler.choose_anew(t, x)
         self.begin(t, x, written)
 
+    def _at_once(self, index: int) -> list[int]:
+        """An event and all others that rise through zero with it, in the order of the model; what ends the run is
+        last."""
+        together = np.zeros(self.problem.n_events)
+        find_at_once(self.problem, self.memory, together)
+        found = (np.flatnonzero(together) + 1).tolist()
+        kept = self.handler.at_once(index, [i for i in found if i != index])
+        return sorted([index, *kept], key=lambda i: (self.handler.event(i)[1].stop, i))
+
     def _react(self) -> tuple[str | None, str | None]:
-        """Carry out an event; returns the event that ends the run and the trouble that does."""
-        t, x, index = self.time, self.state, self.memory.event
-        name, event = self.handler.event(index)
-        self.account.happened(t, name)
-        if event.stop:
-            return name, None
-        trouble = self.account.endless(self.handler.bounces(event))
-        trouble = trouble or self.handler.react(name, event, t, x, self.written)
-        if trouble:
-            return None, trouble
-        self._close()
-        self.begin(t, x, self.written, index)
-        return None, None
+        """Carry out an event, and others at the same time; returns the event that ends the run and the trouble that
+        does."""
+        t, x, index, written = self.time, self.state, self.memory.event, self.written
+        together, ended_by = self._at_once(index), None
+        ends = t == self.times[-1] or self.handler.event(together[-1])[1].stop
+        if ends and t == self.times[written - 1]:
+            written -= 1  # the last output is what the event leads to: from there one may go on
+        for each in together:
+            name, event = self.handler.event(each)
+            self.account.happened(t, name)
+            if event.stop:
+                ended_by = name
+                break
+            trouble = self.account.endless(self.handler.bounces(event))
+            trouble = trouble or self.handler.react(name, event, t, x, written)
+            if trouble:
+                return None, trouble
+        self.out[written : self.written] = x
+        if not ended_by or len(together) > 1:
+            self._close()
+            self.begin(t, x, self.written, index)
+        return ended_by, None

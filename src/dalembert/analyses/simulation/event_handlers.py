@@ -84,6 +84,10 @@ class EventHandler:
         name = self.equations.event_owners[index - 1]
         return name, self.equations.events[name]
 
+    def at_once(self, index: int, others: list[int]) -> list[int]:
+        """Which of the events that rise through zero together with one are to be carried out besides it."""
+        return others
+
     def bounces(self, event: Any) -> bool:
         """Whether events of this kind, if they come faster and faster, are a bounce without end."""
         return True
@@ -177,6 +181,19 @@ class MechanismHandler(EventHandler):
         flat = self.equations.flat
         name = flat.event_owners[index - 1]
         return name, flat.events[name][0]
+
+    def at_once(self, index: int, others: list[int]) -> list[int]:
+        # One impact is that of all gaps; what sticks and slips is settled after every event.
+        kept, hits = list[int](), isinstance(self.event(index)[1], ContactEvent)
+        for i in others:
+            event = self.event(i)[1]
+            if isinstance(event, ContactEvent):
+                if hits or event.side < 0 or self.account.parameters.get(self.equations.flat.switches[event.contact]):
+                    continue
+                hits = True
+            if not isinstance(event, FrictionEvent):
+                kept.append(i)
+        return kept
 
     def bounces(self, event: Event) -> bool:
         return not isinstance(event, ContactEvent | FrictionEvent)

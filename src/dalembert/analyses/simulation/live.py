@@ -329,8 +329,8 @@ def _converted(dynamics: Dynamics) -> Kernel:
     except (TypeError, AttributeError, NotImplementedError) as error:
         raise DalembertError(f"{dynamics.coordinates.name} coordinates need Python to begin a run.  "
                              "Fix: coordinates='relative'") from error  # fmt: skip
-    for state, own in zip(dynamics.coordinates.own_states, dynamics.relative.coordinates.own_states, strict=True):
-        q[state.q] = kernels.symbols["q"][1][own.q]
+    for name, place in dynamics.coordinates.own_states.items():
+        q[place] = kernels.symbols["q"][1][dynamics.relative.coordinates.own_states[name]]
     angles: list[Any] = []
     balls: list[Any] = []
     for name in dynamics.measurable:

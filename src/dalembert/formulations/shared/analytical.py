@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dalembert.algebra.dense_solve import solve_spd
 from dalembert.coordinates import Coordinates
 from dalembert.equations import BlockEquations, Equations, mechanism_of
 from dalembert.equations.ignorable_coordinates import check_momenta, named_ignorable
@@ -118,7 +119,8 @@ class ReducedFormulation(AnalyticalFormulation):
         e = mechanism_of(equations, self.name)
         # At (q, q̇): the usual blocks, which give λ, and the formalism's own, filled up to m velocities.
         al, m = e.al, e.nv
-        derived = self.derive(self.mechanics(e))
+        mechanics = self.mechanics(e)
+        derived = self.derive(mechanics)
         n, motion = len(derived.w), _Motion(e, derived)
         G_dot = e.tau[self.remembered(e.tree.coordinates)]
         K, W, A = al.eye(m), al.zeros(m, m), al.zeros(len(e.rows), m)
@@ -128,7 +130,7 @@ class ReducedFormulation(AnalyticalFormulation):
             k[:n] = k[:n] - derived.by_constants @ G_dot
         A[: len(derived.gamma), :n], gamma[: len(derived.gamma)] = motion.A, derived.gamma
         Y = al.jacobian(derived.definition, e.u)
-        quality = n**2 / motion.condition(Y) if n else al.vector([1])
+        quality = n**2 / (motion.condition(Y) * _crowding(mechanics)) if n else al.vector([1])
         own = {
             "K": K, "k": k, "B": A, "beta": gamma, "W": W, "bend": motion.bend + motion.by_constants @ G_dot,
             "quality": quality,
@@ -167,7 +169,8 @@ class ReducedFormulation(AnalyticalFormulation):
             carried = x @ M @ motion.W
         parts = {
             "qdot": moved.equations.qdot(), "power": al.vector([power]), "K": motion.K, "k": motion.k,
-            "A": motion.A, "gamma": derived.gamma, "carried": carried, "condition": motion.condition(E[:n]),
+            "A": motion.A, "gamma": derived.gamma, "carried": carried,
+            "condition": motion.condition(E[:n]) * _crowding(mechanics),
             "E": E, "e": e,
         }  # fmt: skip
         given = mechanism.u[: n + len(derived.constants)]
@@ -231,6 +234,19 @@ class QuasiVelocityFormulation(ReducedFormulation):
 
     def matrix(self, M: np.ndarray, A: np.ndarray, coordinates: Coordinates) -> np.ndarray:
         return reduced_mass(M, A)
+
+
+def _crowding(m: Mechanics) -> Any:
+    """Of the rows that are kept where others depend on them, at length 1: the mean of 1/σ² of their singular values σ.
+
+    1 where they are at right angles; it grows without bound where they come to depend on each other, and others would
+    do better. Rates that quasi-velocities give may stay finite there.
+    """
+    al = m.al
+    if not 0 < m.r < len(m.equations.rows):
+        return 1
+    rows = m.a / np.array([al.sqrt(row @ row) for row in m.a], dtype=object)[:, None]
+    return np.trace(solve_spd(al, rows @ rows.T, al.eye(m.r))) / m.r
 
 
 class _Motion:
