@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["derive_model"]
 
 MOST_SHOWN = 12  # definitions
+RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+DOTS = {"ddot": "\N{COMBINING DIAERESIS}", "dot": "\N{COMBINING DOT ABOVE}"}  # rates, longest ending first
+LETTERS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "epsilon": "ε", "zeta": "ζ", "eta": "η", "theta": "θ",
+    "kappa": "κ", "lambda": "λ", "lamda": "λ", "mu": "μ", "nu": "ν", "xi": "ξ", "pi": "π", "rho": "ρ", "sigma": "σ",
+    "tau": "τ", "phi": "φ", "chi": "χ", "psi": "ψ", "omega": "ω", "Omega": "Ω", "Theta": "Θ", "Phi": "Φ", "Psi": "Ψ",
+    "Delta": "Δ",
+}  # fmt: skip
 
 
 def derive_model(
@@ -50,7 +59,7 @@ def derive_model(
 
 
 def _show(console: Console, found: Any) -> None:
-    """Equations in Unicode, as far as a terminal can show them."""
+    """Equations in the letters that a terminal has."""
     console.print(f"[bold]{found.name}[/]  {found.title}", markup=True)
     for value in found.assumptions:
         console.print(f"  valid where {value} > 0", style="yellow", markup=False)
@@ -58,6 +67,8 @@ def _show(console: Console, found: Any) -> None:
     sections = [("abbreviations", found.abbreviations), ("velocities", velocities), ("kinematics", found.kinematics)]
     sections += [("constants", found.constants), ("equations", found.equations), ("constraints", found.constraints)]
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 2))
+    table.add_column()
+    table.add_column(overflow="fold")
     for title, equations in sections:
         for k, equation in enumerate(equations):
             table.add_row(title if k == 0 else "", _line(equation))
@@ -72,4 +83,17 @@ def _show(console: Console, found: Any) -> None:
 def _line(equation: sp.Eq) -> str:
     import sympy as sp
 
-    return f"{sp.sstr(equation.lhs)} = {sp.sstr(equation.rhs)}".replace("[", "\\[")
+    return _typeset(f"{sp.sstr(equation.lhs)} = {sp.sstr(equation.rhs)}").replace("[", "\\[")
+
+
+def _typeset(text: str) -> str:
+    """Formulas of SymPy as a terminal can set them: θ̈_elbow for thetaddot_elbow, x² for x**2, a dot between factors."""
+    text = re.sub(r"\*\*(\d+)", lambda found: found[1].translate(RAISED), text)
+    return re.sub(r"[A-Za-z]+", lambda found: _symbol(found[0]), text).replace("**", "^").replace("*", "·")
+
+
+def _symbol(word: str) -> str:
+    for end, mark in DOTS.items():
+        if word.endswith(end) and word != end:
+            return LETTERS.get(word.removesuffix(end), word.removesuffix(end)) + mark
+    return LETTERS.get(word, word)
