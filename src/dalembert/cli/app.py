@@ -28,6 +28,7 @@ app = typer.Typer(
 COMMANDS = {
     **dict.fromkeys(("simulate", "animate", "plot", "view", "show", "solve"), "run"), "check": "inspect",
     "info": "inspect", "init": "new", "fmu": "export", "library": "list", "equations": "derive", "modes": "linearize",
+    "demo": "run", **dict.fromkeys(("models", "examples"), "list"), "batch": "sweep",
 }  # fmt: skip
 OPTIONS = {
     **dict.fromkeys(("--t-end", "--tend", "--tmax", "--end"), "--duration"),

@@ -57,7 +57,7 @@ class Inspection:
             "by Grübler's count": str(self.gruebler),
             "constraint equations": f"{self.equations}, of which {self.nonholonomic} nonholonomic",
             "redundant": f"{len(self.redundant)}: {', '.join(self.redundant)}" if self.redundant else "",
-            "off at the start": ", ".join(self.off),
+            "inactive at start": ", ".join(self.off),
             "without mass": ", ".join(self.massless),
             "chains": "; ".join(" – ".join(chain) for chain in self.tree.chains()),
             "junctions": ", ".join(self.tree.junctions()),
