@@ -213,14 +213,15 @@ def compare(
     coordinates: NamesOption = "all",
     repeats: Annotated[int, typer.Option(help="How many timed runs of each; the shortest time counts.")] = 1,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png).")] = None,
+    latex: Annotated[Path | None, typer.Option(help="File for the table, in LaTeX (.tex).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="File for the picture (.png, .svg, .pdf).")] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Run a model in every formulation and in all coordinates; show sizes, times, errors and condition numbers."""
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
-    if not compare_model(model, _duration(model, duration), options, csv, plot, quiet):
+    if not compare_model(model, _duration(model, duration), options, {"csv": csv, "latex": latex, "plot": plot}, quiet):
         raise typer.Exit(NOT_TRUSTED)
 
 
