@@ -73,3 +73,18 @@ def test_names_of_bundled_models_and_programs_are_no_models(tmp_path):
     (tmp_path / "lift.py").write_text("import dalembert", encoding="utf-8")
     with pytest.raises(da.ModelError, match=r"python lift\.py runs it"):
         da.read(tmp_path / "lift.py")
+
+
+def test_equations_and_batches_know_words_of_others():
+    equations = da.compile(da.library.pendulum())
+    for word, ours in {
+        "crba": "mass_matrix(q)",
+        "forward_dynamics": "acceleration(q, u)",
+        "mas_matrix": "mass_matrix",
+    }.items():
+        with pytest.raises(AttributeError, match=re.escape(f"did you mean {ours}")):
+            getattr(equations, word)
+    assert not hasattr(equations, "__nothing__")
+    batch = da.simulate_many(equations, 0.1, initial={"pivot": [0.1, 0.2]}, integrator="rk4", step=0.01)
+    with pytest.raises(AttributeError, match=re.escape("did you mean trajectory(sample)?")):
+        batch.plot("x.png")  # type: ignore[attr-defined]

@@ -163,7 +163,7 @@ def _massless(dynamics: Dynamics, M: np.ndarray, A: np.ndarray) -> str:
     """The coordinate that moves most where nothing has mass and nothing constrains, in words."""
     weights = (part / size for part in (M, A.T @ A) if (size := np.abs(part).max(initial=0.0)) > 0)
     _, along = np.linalg.eigh(sum(weights, np.zeros_like(M)))
-    return f"That is {dynamics.u_names[int(np.argmax(np.abs(along[:, 0])))]!r}, before all"
+    return f"It is mostly {dynamics.u_names[int(np.argmax(np.abs(along[:, 0])))]!r}"
 
 
 def _weak_rows(dynamics: Dynamics, A: np.ndarray) -> list[str]:
