@@ -147,7 +147,7 @@ def _endings() -> list[Ending]:
                "singular, and Model Exchange cannot go on; take Co-Simulation"),
         Ending(int(Status.STEP_TOO_SMALL), -1, "the step became too small: the motion is near a singularity, or stiff"),
         Ending(int(Status.NO_CONVERGENCE), -1, "the equations of a step could not be solved"),
-        Ending(int(Status.NO_HEADWAY), -1, "time hardly passes any more: something switches back and forth"),
+        Ending(int(Status.NO_HEADWAY), -1, "almost no progress: something switches back and forth"),
         Ending(int(Status.TOO_MANY_STEPS), -1, "all steps allowed between two communication points are used up"),
     ]  # fmt: skip
     return found + [Ending(int(Status.FAILED), code, text) for code, text in FAILURES.items()]
