@@ -46,23 +46,30 @@ def derive_model(
     coordinates = "generalized" if sequence is None else Generalized(sequence=sequence)
     with working(f"deriving {escape(name)}", messages()):
         found = derive(get_model(name), formulation, coordinates=coordinates, **options)
+        shown = found.latex() if latex else _table(found)  # equations are put in order when they are first asked for
     if latex:
-        console.print(found.latex(), markup=False)
+        console.print(shown, markup=False)
     else:
-        _show(console, found)
+        _show(console, found, shown)
     written: list[Path] = []
     for kind, path in files.items():
         if path is not None:
-            made = getattr(found, f"to_{kind}")(path)
+            with working(f"writing {escape(str(path))}", messages()):
+                made = getattr(found, f"to_{kind}")(path)
             written += list(made) if kind == "c" else [path]
     tell_written(console, written)
 
 
-def _show(console: Console, found: Any) -> None:
-    """Equations in the letters that a terminal has."""
+def _show(console: Console, found: Any, table: Any) -> None:
+    """Name, where the equations hold, and the equations."""
     console.print(f"[bold]{found.name}[/]  {found.title}", markup=True)
     for value in found.assumptions:
         console.print(f"  valid where {value} > 0", style="yellow", markup=False)
+    console.print(table)
+
+
+def _table(found: Any) -> Table:
+    """Equations in the letters that a terminal has."""
     velocities = [equation for equation in found.definitions_of_velocities if equation.rhs not in found.rates]
     sections = [("abbreviations", found.abbreviations), ("velocities", velocities), ("kinematics", found.kinematics)]
     sections += [("constants", found.constants), ("equations", found.equations), ("constraints", found.constraints)]
@@ -77,7 +84,7 @@ def _show(console: Console, found: Any) -> None:
             table.add_row("where" if k == 0 else "", _line(equation))
         if len(found.definitions) > MOST_SHOWN:
             table.add_row("", f"… {len(found.definitions)} definitions; all are in --html, --markdown and --python")
-    console.print(table)
+    return table
 
 
 def _line(equation: sp.Eq) -> str:
