@@ -62,3 +62,21 @@ def test_states_have_panels_by_their_units():
     plots = {f"{plot.title} {plot.ylabel}": plot for plot in panels(lift())}
     assert list(plots["States Pa"].series) == ["p"] and list(plots["States A"].series) == ["i"]
     np.testing.assert_allclose(plots["States A"].series["i"][[0, -1]], [2, 2 * np.exp(-0.1)], rtol=1e-6)
+
+
+def test_formulas_of_a_run_may_name_states():
+    run = lift()
+    np.testing.assert_allclose(run.output("i"), run.state("i"))
+    np.testing.assert_allclose(run.output("2*p - q(A)"), 2 * run.state("p") - run.joint("A").q)
+    assert len(run.plot(quantities=["i"]).axes) == 1
+
+
+def test_rods_reach_to_their_ends():
+    """The arm of a wiper ended at its joint, though the rod was given as far as its tip."""
+    model = da.Model("arm", gravity=(0, -9.81, 0))
+    model.rod("arm", (0, 0, 0), (0, 2, 0), mass=1)
+    model.revolute("A", model.ground, "arm", point=(0, 0, 0), axis="z")
+    run = da.simulate(model, 0.1)
+    panel = Figure().subplots()
+    Sticks(run.dynamics.coordinates).draw(panel, Instant(run, 0), joints=False)
+    assert np.asarray(panel.lines[0].get_xydata())[:, 1].max() == 2.0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.solids.rod import Rod
 from dalembert.spatial import Pose
 from dalembert.view.figures import INK, MUTED, new_figure, title_of
 from dalembert.view.scene import PALETTE
@@ -43,6 +44,12 @@ class Sticks:
         self.points: dict[str, list[np.ndarray]] = {}
         for name, (point, _) in self.flat.points.items():
             self.points.setdefault(point.body, []).append(np.asarray(named_point(self.mechanism, name), dtype=float))
+        al = self.mechanism.al
+        for body, (data, scope) in self.flat.bodies.items():
+            for end in (data.solid.start, data.solid.end) if isinstance(data.solid, Rod) else ():
+                X = Pose.translation(al, self.mechanism.vector(end))
+                place = self.mechanism.local(body, X, data.frame, scope).p
+                self.points.setdefault(body, []).append(np.asarray(place, dtype=float))
         self.axes = self._plane()
         self.springs = self._springs()
         for body, local in [end for ends, _ in self.springs for end in ends]:
