@@ -159,7 +159,9 @@ def live(
     motion: Annotated[
         list[str] | None, typer.Option(help="Drive whose formula can be changed in the page; repeat for more.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File of the page; default: NAME-live.html in this folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File of the page, or its folder; default: NAME-live.html in this folder.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write one HTML file that simulates: sliders, animation, plots and certificate, without network or server."""

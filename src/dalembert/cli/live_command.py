@@ -36,7 +36,8 @@ def live_model(
         model = get_model(name)
         run = simulate(model, duration, **options)
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
-    path = Path(f"{stem}-live.html") if path is None else path
+    path = Path() if path is None else path
+    path = path / f"{stem}-live.html" if path.is_dir() else path
     with working(f"compiling {escape(name)} for the page", aside):
         run.live(path, integrators=more[0], motions=more[1], **ranges)
     verdict = "[green]trusted[/]" if run.certificate.trusted else "[bold red]NOT TRUSTED[/]"
