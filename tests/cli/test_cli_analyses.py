@@ -79,6 +79,12 @@ def test_a_page_may_be_written_into_a_folder(dalembert: Any, tmp_path: Path):
 
 
 @pytest.mark.slow
+def test_a_page_that_is_not_trusted_says_why(dalembert: Any, tmp_path: Path):
+    code, text = dalembert("live", "double-pendulum", "--out", str(tmp_path))
+    assert code == 1 and "good until t = " in text and "error" in text and "Fix: rtol=" in text
+
+
+@pytest.mark.slow
 def test_live_writes_a_page(dalembert: Any, tmp_path: Path):
     page = tmp_path / "swing.html"
     code, text = dalembert(
