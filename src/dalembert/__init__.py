@@ -60,6 +60,19 @@ _ROOMS = {
     "state": "State",
     "trajectory": "Batch Certificate Trajectory",
 }
+_WORDS = {  # of other programs
+    **dict.fromkeys(("run", "solve", "integrate", "Simulation", "Simulator"), "simulate"),
+    **dict.fromkeys(
+        ("plot", "animate", "show", "view", "visualize"), "da.simulate(model, …).plot(path) or .animate(path)"
+    ),
+    **dict.fromkeys(("MultibodyPlant", "MbsSystem", "Mechanism", "ChSystemNSC"), "Model"),
+    **dict.fromkeys(("load_model", "load_urdf", "load_mjcf", "from_xml", "read_urdf", "read_mjcf"), "read"),
+    "save": "write",
+    "modes": "linearize",
+    "eigenvalues": "linearize",
+    "static": "equilibrium",
+    "statics": "equilibrium",
+}
 _HOMES = {name: f"dalembert.{home}" for home, names in _ROOMS.items() for name in names.split()}
 
 __all__ = [
@@ -133,7 +146,7 @@ def __getattr__(name: str) -> Any:
         return import_module("dalembert.modular.leaves")
     if name == "parts":
         return import_module("dalembert.model.machine_parts")
-    raise import_module("dalembert.arguments").no_attribute("module 'dalembert'", name, __all__)
+    raise import_module("dalembert.arguments").no_attribute("module 'dalembert'", name, __all__, _WORDS)
 
 
 def __dir__() -> list[str]:

@@ -177,6 +177,15 @@ def test_files_hold_what_the_table_says(tmp_path):
         four_bar().to_csv(tmp_path / "nowhere" / "table.csv")
 
 
+def test_the_table_of_a_paper(tmp_path):
+    text = four_bar().to_latex(tmp_path / "table.tex").read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len({row.count("&") for row in rows}) == 1  # a heading and rows of as many columns
+    assert len(rows) == 1 + sum(entry.ran for entry in four_bar())
+    assert r"\begin{tabular}{ll" in text and r"$|\ddot\varphi|$" in rows[0] and r" \cdot 10^{-" in rows[1]
+    assert "φ" not in text and "Δ" not in text
+
+
 def test_bad_requests_are_told_at_once():
     model = da.library.pendulum()
     for options, words in (

@@ -16,6 +16,8 @@ def test_an_inspection_prints_tree_loops_and_counts():
         "by Grübler's count    -2",
         "constraint equations  5, of which 0 nonholonomic",
         "redundant             3: C[2], C[3], C[4]",
+        "mass                  4.4 kg",
+        "size                  1 × 0.8 × 0 m",
         "chains                crank – coupler; rocker",
     ]
 

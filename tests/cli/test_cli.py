@@ -357,12 +357,13 @@ def test_kinematics_prints_dead_points_and_writes_files(dalembert, tmp_path):
 def test_compare_prints_a_table_and_writes_files(dalembert, tmp_path):
     table, picture = tmp_path / "table.csv", tmp_path / "picture.png"
     names = ["--formulations", "lagrange-multipliers,newton-euler", "--coordinates", "relative,absolute"]
-    files = ["--csv", str(table), "--plot", str(picture)]
+    files = ["--csv", str(table), "--plot", str(picture), "--latex", str(tmp_path / "table.tex")]
     code, printed = dalembert("compare", "pendulum", "--duration", "0.2", *names, *files)
     assert code == 0, printed
     for word in ("unknowns", "condition", "newton-euler", "trusted", "dopri8 at rtol 1e-13"):
         assert word in printed
     assert len(table.read_text().splitlines()) == 1 + 3
+    assert "\\toprule" in (tmp_path / "table.tex").read_text(encoding="utf-8")
     assert picture.stat().st_size > 20_000
 
 

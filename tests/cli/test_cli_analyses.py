@@ -71,6 +71,20 @@ def test_wrong_sweeps_are_explained(dalembert: Any, arguments: list[str], messag
 
 
 @pytest.mark.slow
+def test_a_page_may_be_written_into_a_folder(dalembert: Any, tmp_path: Path):
+    """``run --out`` takes a folder; ``live`` said that a folder is no plain file."""
+    code, text = dalembert("live", "pendulum", "--duration", "0.5", "--out", str(tmp_path))
+    assert code == 0, text
+    assert [path.name for path in tmp_path.iterdir()] == ["pendulum-live.html"]
+
+
+@pytest.mark.slow
+def test_a_page_that_is_not_trusted_says_why(dalembert: Any, tmp_path: Path):
+    code, text = dalembert("live", "double-pendulum", "--out", str(tmp_path))
+    assert code == 1 and "good until t = " in text and "error" in text and "Fix: rtol=" in text
+
+
+@pytest.mark.slow
 def test_live_writes_a_page(dalembert: Any, tmp_path: Path):
     page = tmp_path / "swing.html"
     code, text = dalembert(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import sympy as sp
 
-from dalembert.errors import ModelError, Problem
+from dalembert.errors import ModelError, ModelWarning, Problem
 from dalembert.model import Model, SubModel
 from dalembert.model.document import from_document
 from dalembert.model.validate import problems
@@ -533,3 +533,14 @@ def test_a_long_list_of_problems_is_cut_in_the_message_only():
     error = ModelError(problems)
     assert error.problems == problems and str(error).startswith("1000 problems\nproblem 0\n")
     assert str(error).endswith("problem 19\n… and 980 more")
+
+
+def test_gravity_in_millimeters_is_noticed():
+    for size, unit in ((9810, "mm"), (980.665, "cm")):
+        model = Model("m", gravity=(0, -size, 0))
+        model.body("b", mass=1)
+        with pytest.warns(ModelWarning, match=f"in {unit}/s²"):
+            assert problems(model) == []
+    jupiter = Model("m", gravity=(0, 0, -24.79))
+    jupiter.body("b", mass=1)
+    assert problems(jupiter) == []

@@ -101,7 +101,7 @@ def test_what_rests_where_signs_change_stays_at_rest():
 def test_switching_back_and_forth_is_noticed_at_once():
     run = da.simulate(slider("-sign(u(P))", rate=1.0), 2.0)
     assert not run.certificate.finished
-    assert "time hardly passes" in run.certificate.message and "F" in run.certificate.message
+    assert "almost no progress" in run.certificate.message and "F" in run.certificate.message
     assert run.certificate.counts["steps"] < 1000
     assert run.values("time")[-1] == pytest.approx(1.0, abs=1e-6)
 
@@ -209,7 +209,7 @@ def test_branches_are_frozen_in_batches_too(how):
         "-100*(q(P)-2) if q(P) > 2 else 0" if how else "-1e6*(q(P)-2) if abs(q(P)-2.0005) < 5e-4 else 0", rate=0.8
     )
     alone = da.simulate(model, 4.0, output_step=0.04, **how)
-    assert not any("as they are written" in remark for remark in alone.certificate.remarks)
+    assert not any("not located as events" in remark for remark in alone.certificate.remarks)
     batch = da.simulate_many(model, 4.0, initial_rates={"P": [0.8, 0.5]}, **how)
     np.testing.assert_allclose(np.asarray(batch.data.q)[0, -1], alone.values("q")[-1], atol=1e-9)
 
@@ -224,7 +224,7 @@ def test_branches_of_drives_are_frozen(integrator):
     model.torsional_spring("spring", "B", stiffness=25.0)
     run = da.simulate(model, 1.0, integrator=integrator, rtol=1e-9, initial={"P": 0.0}, initial_rates={"P": 0.0})
     remarks = run.certificate.remarks
-    assert run.certificate.trusted and not any("as they are written" in remark for remark in remarks)
+    assert run.certificate.trusted and not any("not located as events" in remark for remark in remarks)
     later = np.maximum(run.values("time") - 0.5, 0.0)
     np.testing.assert_allclose(run.joint("P").q.values.squeeze(), later**2, atol=1e-12)
     np.testing.assert_allclose(run.joint("B").q.values.squeeze(), -2 / 25 * (1 - np.cos(5 * later)), atol=1e-8)

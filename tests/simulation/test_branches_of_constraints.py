@@ -186,4 +186,4 @@ def egg() -> da.Model:
 def test_branches_that_are_not_frozen_are_told(monkeypatch):
     monkeypatch.setattr(sys.modules["dalembert.model.flatten"], "MOST_BRANCHES", 0)
     remarks = run(da.compile(shaft(TRAPEZOID))).certificate.remarks
-    assert any("'A drive'" in one and "as they are written" in one for one in remarks), remarks
+    assert any("'A drive'" in one and "not located as events" in one for one in remarks), remarks

@@ -290,7 +290,7 @@ def test_a_run_that_ends_where_constraints_are_no_numbers_says_which():
     last = outcome.result.last.copy()
     last[0] = 2.0
     ended = replace(outcome, result=replace(outcome.result, last=last, status=Status.STEP_TOO_SMALL))
-    assert "constraints that are no numbers there: curve" in suspects(driver.dynamics, ended)
+    assert "constraints whose equations are not finite there: curve" in suspects(driver.dynamics, ended)
 
 
 def test_a_companion_that_goes_from_event_to_event_gives_up(monkeypatch):

@@ -28,6 +28,7 @@ app = typer.Typer(
 COMMANDS = {
     **dict.fromkeys(("simulate", "animate", "plot", "view", "show", "solve"), "run"), "check": "inspect",
     "info": "inspect", "init": "new", "fmu": "export", "library": "list", "equations": "derive", "modes": "linearize",
+    "demo": "run", **dict.fromkeys(("models", "examples"), "list"), "batch": "sweep",
 }  # fmt: skip
 OPTIONS = {
     **dict.fromkeys(("--t-end", "--tend", "--tmax", "--end"), "--duration"),
@@ -157,7 +158,9 @@ def live(
     ] = None,
     menu: Annotated[Several, repeated("Integrator that the page offers in a menu, such as radau")] = None,
     motion: Annotated[Several, repeated("Drive whose formula can be changed in the page")] = None,
-    out: Annotated[Path | None, typer.Option(help="File of the page; default: NAME-live.html in this folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File of the page, or its folder; default: NAME-live.html in this folder.")
+    ] = None,
     quiet: QuietOption = False,
 ) -> None:
     """Write one HTML file that simulates: sliders, animation, plots and certificate, without network or server."""
@@ -205,6 +208,7 @@ def compare(
     coordinates: NamesOption = "all",
     repeats: Annotated[int, typer.Option(help="How many timed runs of each; the shortest time counts.")] = 1,
     csv: Annotated[Path | None, typer.Option(help="File for all numbers.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="File for the table, in LaTeX (.tex).")] = None,
     plot: PictureOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -212,7 +216,8 @@ def compare(
     from dalembert.cli.compare_command import compare_model
 
     options |= {"formulations": names(formulations), "coordinates": names(coordinates), "repeats": repeats}
-    _judge(compare_model(model, _duration(model, duration), options, csv, plot, quiet))
+    files = {"csv": csv, "latex": latex, "plot": plot}
+    _judge(compare_model(model, _duration(model, duration), options, files, quiet))
 
 
 @app.command()

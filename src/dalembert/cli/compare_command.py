@@ -18,7 +18,7 @@ TABLE_WIDTH = 180  # columns that the table needs; a terminal that is narrower w
 
 
 def compare_model(
-    name: str, duration: float, options: dict[str, Any], csv: Path | None, plot: Path | None, quiet: bool = False
+    name: str, duration: float, options: dict[str, Any], files: dict[str, Path | None], quiet: bool = False
 ) -> bool:
     """Run, print the table, write files; True if some run can be trusted."""
     console = Console(highlight=False)
@@ -30,10 +30,12 @@ def compare_model(
     if console.width < TABLE_WIDTH:
         console.width = TABLE_WIDTH
     console.print(found.table())
-    written = [found.to_csv(csv)] if csv is not None else []
-    if plot is not None:
-        found.plot(plot)
-        written.append(plot)
+    writers = {"csv": found.to_csv, "latex": found.to_latex, "plot": found.plot}
+    written: list[Path] = []
+    for kind, path in files.items():
+        if path is not None:
+            writers[kind](path)
+            written.append(path)
     tell_written(console, written)
     return any(entry.status == "trusted" for entry in found)
 

@@ -36,12 +36,17 @@ def live_model(
         model = get_model(name)
         run = simulate(model, duration, **options)
     stem = Path(name).stem if Path(name).suffix else model.name.replace(" ", "-")
-    path = Path(f"{stem}-live.html") if path is None else path
+    path = Path() if path is None else path
+    path = path / f"{stem}-live.html" if path.is_dir() else path
     with working(f"compiling {escape(name)} for the page", aside):
         run.live(path, integrators=more[0], motions=more[1], **ranges)
-    verdict = "[green]trusted[/]" if run.certificate.trusted else "[bold red]NOT TRUSTED[/]"
+    style = "green" if run.certificate.trusted else "bold red"
     console = Console(highlight=False, soft_wrap=True)
-    console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  {verdict}: {escape(run.certificate.message)}")
+    console.print(f"[bold]{escape(run.dynamics.model.name)}[/]  [{style}]{escape(run.certificate.headline)}[/]")
+    for check in run.certificate.checks:
+        if not check.passed:
+            fix = f".  Fix: {check.fix}" if check.fix else ""
+            console.print(f"  {check.name} {check.value:.1e} {check.verdict}{fix}", markup=False)
     console.print(f"  wrote {path}  ({path.stat().st_size / 1e3:.0f} kB)", style="dim", markup=False)
     return run.certificate.trusted
 

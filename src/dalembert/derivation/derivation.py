@@ -32,6 +32,7 @@ __all__ = ["Derivation", "derive"]
 METHODS = ("auto", "symbolic", "graph")
 SMALL = 1100  # instructions of a graph; what is longer is read as definitions
 SMALL_TREE = 2000  # the same where nothing is constrained, if the equations then have at most so many
+AS_KANE = ("boltzmann-hamel", "volterra")  # whose equations are his, from energies
 MOST_OPERATIONS = 3000
 WORK = 200_000  # for simplification in all (see ``Budget``)
 PATIENCE = 130_000  # work after which a small system that does not come to an end is read as definitions, too
@@ -75,7 +76,7 @@ def derive(
     placed = _coordinates(model_of(model), coordinates)
     chosen.check(placed)
     setup = Setup(placed, chosen, symbols or {})
-    length, small = setup.graph.length, SMALL if placed.has_constraints else SMALL_TREE
+    length, small = _length(setup), SMALL if placed.has_constraints else SMALL_TREE
     if method == "graph" or (method == "auto" and length > small):
         return Derivation(setup, setup.graph.mathematics())
     if simplify is False:
@@ -87,6 +88,15 @@ def derive(
     if method == "auto" and length > SMALL and sum(map(cast(Any, sp).count_ops, found.equations)) > MOST_OPERATIONS:
         return Derivation(setup, setup.graph.mathematics())
     return found
+
+
+def _length(setup: Setup) -> int:
+    """Instructions of the graph of the equations. Energies and commutators in quasi-velocities make long graphs, whose
+    equations become those of Kane when they are simplified: his graph tells how long they will be."""
+    length = setup.graph.length
+    if length > SMALL and setup.formulation.name in AS_KANE:
+        return min(length, Setup(setup.coordinates, FORMULATIONS["kane"](), {}).graph.length)
+    return length
 
 
 class _TooLong(Exception):

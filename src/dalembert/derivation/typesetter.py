@@ -199,8 +199,8 @@ class Typesetter(LatexPrinter):
         head = self._factors([*([] if number == 1 else [number]), *before])
         tail = "" if power == 1 else f"^{{{power}}}"
         parts = self.pieces(base, limit)
-        parts[0] = f"{front}{head}{' ' if head else ''}({parts[0]}"
-        parts[-1] = f"{parts[-1]}){tail}{' ' + self._factors(after) if after else ''}"
+        parts[0] = f"{front}{head}{' ' if head else ''}\\bigl({parts[0]}"
+        parts[-1] = f"{parts[-1]}\\bigr){tail}{' ' + self._factors(after) if after else ''}"
         return parts
 
 

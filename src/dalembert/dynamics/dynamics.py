@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.arguments import public
+from dalembert.arguments import no_attribute, public
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
@@ -76,6 +76,17 @@ def _of_kernels(name: str) -> Any:
     return property(attrgetter(f"kernels.{name}"), doc=getattr(MechanismKernels, name).__doc__)
 
 
+_WORDS = {  # of other programs
+    **dict.fromkeys(("M", "H", "crba", "inertia_matrix"), "mass_matrix(q)"),
+    **dict.fromkeys(("aba", "forward_dynamics", "fd", "rhs"), "acceleration(q, u)"),
+    **dict.fromkeys(("rnea", "inverse_dynamics", "id"), "inverse(q, u, du)"),
+    **dict.fromkeys(("nle", "coriolis", "nonlinear_effects", "h"), "bias(q, u)"),
+    **dict.fromkeys(("jacobian", "frame_jacobian", "body_jacobian", "J"), "point_jacobian(body, point, q)"),
+    **dict.fromkeys(("forward_kinematics", "fk", "pose", "poses"), "bodies(q, u)"),
+    "simulate": "da.simulate(equations, duration)", "linearize": "da.linearize(model)",
+}  # fmt: skip
+
+
 class Dynamics:
     """Equations of motion as machine code: state layout, accelerations, multipliers, residuals, energies.
 
@@ -136,6 +147,13 @@ class Dynamics:
     def __reduce__(self) -> Any:
         # Machine code stays behind: the cache of objects gives it again.
         return _again, (self.model, self.recipe, self.held_ranks)
+
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            if name in dir(type(self)):
+                return object.__getattribute__(self, name)  # raises what its property raised
+            raise no_attribute("Dynamics", name, dir(type(self)), _WORDS)
 
     def __repr__(self) -> str:
         return (

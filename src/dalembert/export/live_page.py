@@ -126,8 +126,8 @@ def live_html(
     parts = ("engine.js", "motions.js", "live.js") if "motions" in live else ("engine.js", "live.js")
     scripts += [asset(_ROOM, name) for name in parts]
     verdict = (
-        '\n  <button type="button" class="strip verdict" title="What the run says of itself">'
-        '<span class="verdict-text">computing …</span><span class="effort"></span></button>'
+        '\n  <button type="button" class="strip verdict pending" title="What the run says of itself">'
+        '<span class="verdict-text">computing</span><span class="effort"></span></button>'
     )
     return compose(
         str(scene.title), data, scripts, asset(_ROOM, "live.css"), controls=asset(_ROOM, "controls.html"),

@@ -84,7 +84,20 @@ def parse(text: str, tables: bool = False) -> sp.Expr:
 
 _DEGREES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:°|deg(?:rees?)?\b)")
 _COMMA = re.compile(r"^\s*[+-]?(\d+),(\d+)\b")
+_IF = re.compile(r"\bif\s*\(")
 _UNIT = re.compile(r"^\s*[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\s*(?:[kmµc]?(?:m|g|s|N|Nm|Pa|Hz|rad)|rpm)(?:[/*^ ].*)?$")
+
+# Functions of other programs, and what to write instead.
+_FUNCTIONS_ELSEWHERE = {
+    **dict.fromkeys(("step", "step5", "heaviside", "smoothstep"),
+                    "a smooth step is a table of three or four points, or 0.5*(1 + tanh((t - 1)/0.1)); "
+                    "a jump is 0 if t < 1 else 1"),
+    **dict.fromkeys(("akispl", "cubspl", "interp", "interp1", "spline"), "data are a table: model.table(name, x, y)"),
+    **dict.fromkeys(("where", "ifelse", "piecewise"), "a choice is written  a if t < 1 else b"),
+    **dict.fromkeys(("pow", "power"), "powers are written x**n"), "ln": "the natural logarithm is log(x)",
+    "rad": "angles are in rad: x*pi/180", "radians": "angles are in rad: x*pi/180",
+    **dict.fromkeys(("dx", "dy", "dz"), "coordinates of joints are q(joint), of bodies x(body), y(body), z(body)"),
+}  # fmt: skip
 
 # Operators that formulas do not have, as they are written, and what to write instead.
 _FOREIGN = {
@@ -102,6 +115,8 @@ def _hint(text: str) -> str:
         return f".  Fix: angles are in rad: {found[1]}*pi/180"
     if found := _COMMA.match(text):
         return f".  Fix: a decimal point, {found[1]}.{found[2]}"
+    if _IF.search(text):
+        return ".  Fix: a choice is written  a if t < 1 else b"
     if _UNIT.match(text):
         return ".  Fix: a number alone, in SI units (m, kg, s, N, rad)"
     return ""
@@ -262,7 +277,8 @@ class _Reader:
             return call(parameter(name), at[0]) if len(at) == 1 else call_grid(parameter(name), *at)
         if name not in FUNCTIONS:
             known = ", ".join([*FUNCTIONS, DISTANCE, *QUANTITIES])
-            raise self.fail(f"unknown function {name!r}; known: {known}")
+            meant = _FUNCTIONS_ELSEWHERE.get(name.lower(), "")
+            raise self.fail(f"unknown function {name!r}; {meant or f'known: {known}'}")
         function, arity = FUNCTIONS[name]
         if len(node.args) != arity:
             raise self.fail(f"{name}() takes {arity} argument{'s' * (arity > 1)}, got {len(node.args)}")

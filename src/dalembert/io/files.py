@@ -99,6 +99,9 @@ def _path(path: Any) -> Path:
 
 def _unknown_suffix(path: Path, known: Iterable[str], done: str) -> Problem:
     names = ", ".join(sorted(known))
+    if path.suffix == ".py":
+        fix = f"python {path.name} runs it; da.write(model, '{path.stem}.yaml') in it makes a file of its model"
+        return Problem(f"{path.name!r}: a program is not a model file", fix=fix)
     return Problem(f"{path.name!r}: files with suffix {path.suffix!r} cannot be {done}", fix=f"one of {names}")
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, get_origin
 from dalembert.constraints import CONSTRAINTS
 from dalembert.elements import Element
 from dalembert.elements.base import is_name, pair_of
+from dalembert.errors import did_you_mean
 from dalembert.forces import FORCES
 from dalembert.joints import JOINTS, Joint, JointData
 from dalembert.model.data import Body
@@ -27,7 +28,11 @@ CALLS = (  # of the package, that are asked of models, too
 WORDS = {  # of other programs, for what is no method here
     "save": "da.write(model, path)", "to_yaml": "da.write(model, path)", "run": "da.simulate(model, duration)",
     "copy": "copy.deepcopy(model)", "solve": "da.simulate(model, duration)", "plot": "da.simulate(model, …).plot(path)",
-    "animate": "da.simulate(model, …).animate(path)", "show": "da.simulate(model, …).animate(path)",
+    **dict.fromkeys(("animate", "show", "draw", "view", "render", "visualize"), "da.simulate(model, …).animate(path)"),
+    **dict.fromkeys(("motor", "actuator"), 'model.drive(joint, "2*pi*t") for a given motion, model.joint_force(name, '
+                                           "joint, formula) for a given torque, da.parts.dc_motor(model, …)"),
+    **dict.fromkeys(("damper", "dashpot"), "model.spring(name, first, second, at=…, damping=…)"),
+    **dict.fromkeys(("hydraulic_cylinder", "actuator_cylinder"), "da.parts.cylinder(model, …)"),
 }  # fmt: skip
 _ENDS = ("first", "second")
 
@@ -44,11 +49,11 @@ class ElementMethods:
             return known[name].__get__(self)
         if name in CALLS:
             raise AttributeError(f"{missing}; it is da.{name}(model, …)")
-        if name in WORDS:
-            raise AttributeError(f"{missing}; it is {WORDS[name]}")
-        own = [one for one in dir(type(self)) if not one.startswith("_")]
         bare = name.removeprefix("add_").removeprefix("create_")
-        raise AttributeError(f"{missing}; {nearest(bare, list(dict.fromkeys([*known, *own])))}")
+        if bare in WORDS:
+            raise AttributeError(f"{missing}; it is {WORDS[bare]}")
+        names = list(dict.fromkeys([*known, *(one for one in dir(type(self)) if not one.startswith("_"))]))
+        raise AttributeError(f"{missing}; {did_you_mean(bare, names, 3) or nearest(bare, names)}")
 
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
@@ -89,7 +94,11 @@ def _solid_method(kind: str, solid: type[Solid]) -> Callable[..., Any]:
 
 
 def _joint_method(joint: type[Joint]) -> Callable[..., Any]:
-    def add(self: Any, name: str, first: Any, second: Any, **fields: Any) -> JointData:
+    def add(self: Any, name: str, first: Any, second: Any, *more: Any, **fields: Any) -> JointData:
+        if more:
+            given = ", ".join(f"{key}=…" for key in joint.keywords()) or "the rest"
+            method = joint.kind.replace("-", "_")
+            raise TypeError(f"{method}() takes a name and two bodies in their order; give {given} by name")
         return self.joint(joint.kind, name, first, second, **fields)
 
     keywords = [*joint.keywords(), "frame", "frame_1", "frame_2", "reference", "armature", "cut"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable
 from keyword import iskeyword
@@ -9,7 +10,7 @@ from typing import Any
 
 from dalembert.elements import LINEAR
 from dalembert.elements.base import formulas_in
-from dalembert.errors import Problem
+from dalembert.errors import ModelWarning, Problem, warn
 from dalembert.expressions import parameter
 from dalembert.expressions.parse import CONSTANTS, FUNCTIONS
 from dalembert.expressions.symbols import QUANTITIES, parameters_of
@@ -24,6 +25,7 @@ from dalembert.model.validate_scope import Draft, Place, hint
 
 __all__ = ["Draft", "printable", "problems"]
 
+EARTH, EARTH_VARIES = 9.81, 0.03  # m/s², anywhere on the ground
 RESERVED = ("ground", "world", "body")
 TITLES = {
     "bodies": "body", "points": "point", "joints": "joint", "constraints": "constraint", "forces": "force",
@@ -146,6 +148,16 @@ def _find_floating(root: Place) -> None:
 # One model
 
 
+def _check_unit_of_gravity(place: Place) -> None:
+    """Nothing falls at 9810 m/s²: it is the number of who draws in millimeters."""
+    values = [place.value(component) for component in place.model.gravity]
+    size = math.hypot(*(value for value in values if value is not None))
+    for per_meter, unit in ((1000.0, "mm"), (100.0, "cm")):
+        if abs(size / per_meter - EARTH) < EARTH_VARIES:
+            warn(f"gravity: {size:.5g} m/s² is that of the earth in {unit}/s²; lengths are in m, masses in kg, "
+                 f"so divide gravity and all lengths by {per_meter:.0f}", ModelWarning)  # fmt: skip
+
+
 def _check_place(place: Place) -> None:
     model = place.model
     for key, text in (("name", model.name), ("description", model.description)):
@@ -153,6 +165,7 @@ def _check_place(place: Place) -> None:
             place.report(key, f"model: {key} must be a short text without control characters", f"{key}: pendulum")
     for i, component in enumerate(model.gravity):
         check_formula(place, f"gravity[{i}]", "gravity", component)
+    _check_unit_of_gravity(place)
     for name in model.parameter_values:
         _check_parameter_name(place, f"parameters.{name}", f"parameter {name[:60]!r}", name)
     for section, title in TITLES.items():

@@ -113,6 +113,8 @@ def _meant(place: Place, name: str, allowed: Allowed) -> str:
         return f"did you mean q({name})?"
     if tail in allowed.quantities and (head in place.bodies or place.is_joint(head)):
         return f"did you mean {tail}({head})?"
+    if name.lower() == "time" and allowed.time:
+        return "time is t"
     if name == "t":
         return "time is the symbol model.t, or 't' in a text"
     return hint(name, {*place.known_parameters, *place.signals, *allowed.local})

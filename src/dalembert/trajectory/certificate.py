@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +13,18 @@ from dalembert.errors import MissingError
 
 __all__ = ["Certificate", "Check", "Estimate"]
 
+WIDTH = 100  # characters of a line of small numbers
 ERROR = "error"  # the check that an estimate makes
 
 # Tolerances that are worth trying, and errors that do not tell any more which one is.
 FINEST_TOLERANCE, SATURATED = 1e-13, 0.1
+
+
+def _wrapped(items: list[str]) -> list[str]:
+    """Items in lines that break between them, not within them."""
+    whole = ", ".join(item.replace(" ", "\N{NO-BREAK SPACE}") for item in items)
+    lines = textwrap.wrap(whole, WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 @dataclass(frozen=True)
@@ -81,7 +90,7 @@ class Estimate:
     @property
     def check(self) -> Check:
         """What the certificate shows of it."""
-        about = f"of the motion, relative to its size, {self.by}{f': {self.note}' if self.note else ''}"
+        about = f"of the motion, relative to its size, estimated {self.by}{f': {self.note}' if self.note else ''}"
         return Check(ERROR, self.error, self.accuracy, "", about, "" if self.acquitted else self._fix())
 
     def _fix(self) -> str:
@@ -198,14 +207,14 @@ class Certificate:
             fix = "" if check.passed or not check.fix else f".  Fix: {check.fix}"
             lines.append(f"  {check.name} {check.value:.1e} {check.verdict}: {check.about}{fix}")
         if self.estimate is not None and math.isfinite(self.estimate.growth):
-            lines.append(f"  a disturbance as small as a tolerance grew ×{max(self.estimate.growth, 1.0):.2g}")
+            lines.append(f"  small disturbances grew ×{max(self.estimate.growth, 1.0):.2g}")
         passed = [f"{check.name} {check.value:.1e}" for check in self.checks if check.passed and check.name != ERROR]
-        lines += [f"  {', '.join(passed)}"] if passed else []
+        lines += _wrapped(passed)
         lines += [f"  {remark}" for remark in self.remarks]
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         evaluations = self.counts.get("evaluations", 0)
         if self.estimate is not None and evaluations:
-            counts += f"; the check took {self.estimate.evaluations / evaluations:.2f} of them more"
+            counts += f"; the check took {self.estimate.evaluations / evaluations:.0%} more"
         lines.append(f"  {counts}")
         return "\n".join(lines)
 

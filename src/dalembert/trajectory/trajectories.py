@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dalembert.arguments import public_methods
+from dalembert.arguments import no_attribute, public_methods
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
@@ -43,6 +43,14 @@ class SampleRun(NamedTuple):
         return made
 
 
+_WORDS = {  # of other programs, and of single runs
+    **dict.fromkeys(("final", "last", "end"), "q[:, -1]"),
+    **dict.fromkeys(("plot", "animate", "certificate", "joint", "body", "output"), "trajectory(sample)"),
+    **dict.fromkeys(("samples", "runs", "trajectories"), "trajectory(sample)"),
+    **dict.fromkeys(("to_pandas", "to_dataframe"), "data.to_dataframe()"), "failures": "failed",
+}  # fmt: skip
+
+
 @public_methods
 class Batch(TimeSeries):
     """Motions of many samples over time.
@@ -70,6 +78,13 @@ class Batch(TimeSeries):
         self._data, self.dynamics, self.failed = data, dynamics, failed
         # look: how a sample went; finish: all its quantities, with a certificate.
         self._parameters, self._look, self._finish = parameters, look, finish
+
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            if name in dir(type(self)):
+                return object.__getattribute__(self, name)  # raises what its property raised
+            raise no_attribute("Batch", name, dir(type(self)), _WORDS)
 
     def __repr__(self) -> str:
         first, last, attrs = float(self.data.time[0]), float(self.data.time[-1]), self.data.attrs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields, replace
@@ -187,7 +188,8 @@ class Trajectory(TimeSeries):
 
     def _formula(self, text: str) -> Any:
         """A formula of the motion as a kernel."""
-        if "(" not in text:
+        states = {entry.name for entry in self.dynamics.coordinates.own_states}
+        if "(" not in text and not states.intersection(re.findall(r"[\w.]+", text)):
             there = ", ".join(map(str, self.values("output"))) or "none"
             raise DalembertError(
                 f"unknown output {text!r}; the trajectory has {there}.  "

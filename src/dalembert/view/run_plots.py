@@ -36,8 +36,8 @@ AXES = "xyz"
 
 
 def figure(run: Trajectory, quantities: Sequence[str] | str | None = None, forces: bool = False) -> Any:
-    """Stacked plots: those asked for, else the mechanism, outputs, joint coordinates, motors, energy, what the run
-    leaves open; ``forces`` adds those in the joints.
+    """Stacked plots: those asked for, else the mechanism, outputs, joint coordinates, states, motors, energy, what
+    the run leaves open; ``forces`` adds those in the joints.
     """
     if quantities is None:
         plots = panels(run, errors=True, forces=forces)
@@ -91,11 +91,21 @@ def panels(run: Trajectory, errors: bool = False, forces: bool = False) -> list[
     for i, (name, (output, _)) in enumerate(run.dynamics.flat.outputs.items()):
         units.setdefault(output.unit, {})[name] = run.values("outputs")[:, i]
     plots = [_panel("Outputs", unit, series) for unit, series in units.items()] + coordinate_panels(run)
+    plots += _states(run)
     if not plots:
         plots.append(_body(run, str(run.values("body")[0]))[0])
     if not errors:
         return plots + _energy(run)[:1]
     return plots + _motors(run) + (_forces(run) if forces else []) + _energy(run) + _residuals(run)
+
+
+def _states(run: Trajectory) -> list[Plot]:
+    """Currents, pressures and what else has states of its own."""
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for entry in run.dynamics.coordinates.own_states:
+        unit = run.dynamics.flat.states[entry.name][0].unit
+        found.setdefault(unit, {})[entry.name] = run.values("q")[:, entry.q]
+    return [_panel("States", unit, series) for unit, series in found.items()]
 
 
 def _motors(run: Trajectory) -> list[Plot]:

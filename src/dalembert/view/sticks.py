@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dalembert.solids.rod import Rod
 from dalembert.spatial import Pose
 from dalembert.view.figures import INK, MUTED, new_figure, title_of
 from dalembert.view.scene import PALETTE
@@ -22,6 +23,7 @@ __all__ = ["CLOSE", "Sticks", "branch_figure", "named_point"]
 
 MOST_PANELS = 12
 CLOSE = 1e-9  # m; a named point on a joint is no other place
+COIL_TURNS, COIL_WIDTH = 5, 0.06  # of a spring's zigzag; its half width is a part of its length
 FLAT = 1e-6  # axes this parallel make a planar mechanism
 OBLIQUE = np.array([0.75, -0.55, 0.37])  # where one looks from at a mechanism in space
 
@@ -42,7 +44,16 @@ class Sticks:
         self.points: dict[str, list[np.ndarray]] = {}
         for name, (point, _) in self.flat.points.items():
             self.points.setdefault(point.body, []).append(np.asarray(named_point(self.mechanism, name), dtype=float))
+        al = self.mechanism.al
+        for body, (data, scope) in self.flat.bodies.items():
+            for end in (data.solid.start, data.solid.end) if isinstance(data.solid, Rod) else ():
+                X = Pose.translation(al, self.mechanism.vector(end))
+                place = self.mechanism.local(body, X, data.frame, scope).p
+                self.points.setdefault(body, []).append(np.asarray(place, dtype=float))
         self.axes = self._plane()
+        self.springs = self._springs()
+        for body, local in [end for ends, _ in self.springs for end in ends]:
+            self.points.setdefault(body, []).append(np.asarray(local, dtype=float))
 
     def _plane(self) -> np.ndarray:
         """Two rows: to the right and up, on the paper."""
@@ -61,7 +72,22 @@ class Sticks:
             up = np.eye(3)[int(np.argmin(np.abs(normal)))]
             up = up - (up @ normal) * normal
         up = up / np.linalg.norm(up)
-        return np.array([np.cross(up, normal), up])
+        right = np.cross(up, normal)
+        if flat and right[np.argmax(np.abs(right))] < 0:
+            right = -right  # from the other side: a world axis points to the right, as on every drawing
+        return np.array([right, up])
+
+    def _springs(self) -> list[tuple[list[tuple[str, Any]], bool]]:
+        """Of each spring and strut its two ends, each a body and a point in its frame, and whether it is a cylinder."""
+        found: list[tuple[list[tuple[str, Any]], bool]] = []
+        al = self.mechanism.al
+        for force, scope in self.flat.forces.values():
+            ends: list[tuple[str, Any]] = []
+            for body, at, frame in force.ends() or ():
+                X = Pose.translation(al, al.zeros(3) if at is None else self.mechanism.vector(at))
+                ends.append((body, (X if at is None else self.mechanism.local(body, X, frame, scope)).p))
+            found += [(ends, force.telescopes())] if ends else []
+        return found
 
     def joint_place(self, state: Any, name: str, body: str) -> np.ndarray:
         """Where a joint is on a body, on the paper."""
@@ -85,11 +111,18 @@ class Sticks:
             if len(places) == 1:
                 places.append(self.axes @ self._at(state, body, self.mechanism.inertia(body).com))
             shown = color or PALETTE[k % len(PALETTE)]
+            if len(places) > 2:
+                places = _around(places)
             outline = np.array([*places, places[0]] if len(places) > 2 else places)
             if len(places) > 2:
                 panel.fill(outline[:, 0], outline[:, 1], color=shown, alpha=0.15, linewidth=0)
             if len(places) > 1:
                 panel.plot(outline[:, 0], outline[:, 1], color=shown, linewidth=4.0, solid_capstyle="round", alpha=0.85)
+        for ends, cylinder in self.springs:
+            start, end = (self.axes @ self._at(state, body, local) for body, local in ends)
+            for part, width in _cylinder(start, end) if cylinder else [(_coil(start, end), 1.2)]:
+                panel.plot(part[:, 0], part[:, 1], color=color or MUTED, linewidth=width, solid_capstyle="butt",
+                           alpha=0.85)  # fmt: skip
         for name, (data, _) in self.flat.joints.items() if joints else ():
             body = next((b for b in data.bodies if b == "ground"), data.bodies[0])
             x, y = self.joint_place(state, name, data.bodies[1] if body == "ground" else body)
@@ -102,6 +135,29 @@ class Sticks:
         panel.set_aspect("equal", adjustable="box")
         panel.margins(0.12)
         panel.set_axis_off()
+
+
+def _around(places: list[np.ndarray]) -> list[np.ndarray]:
+    """Corners in their order around their middle, so that no outline crosses itself."""
+    middle = sum(places[1:], places[0]) / len(places)
+    return sorted(places, key=lambda place: float(np.arctan2(*(place - middle)[::-1])))
+
+
+def _coil(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """A zigzag from one point to another."""
+    along = end - start
+    side = np.array([-along[1], along[0]]) * COIL_WIDTH
+    parts = np.concatenate(
+        [[0.0, 0.15], 0.15 + 0.7 * (np.arange(2 * COIL_TURNS) + 0.5) / (2 * COIL_TURNS), [0.85, 1.0]]
+    )
+    sides = np.concatenate([[0.0, 0.0], np.tile([1.0, -1.0], COIL_TURNS), [0.0, 0.0]])
+    return start + np.outer(parts, along) + np.outer(sides, side)
+
+
+def _cylinder(start: np.ndarray, end: np.ndarray) -> list[tuple[np.ndarray, float]]:
+    """A barrel and its rod, as lines with their widths."""
+    middle = start + 0.55 * (end - start)
+    return [(np.array([start, middle]), 5.0), (np.array([middle, end]), 2.0)]
 
 
 def named_point(mechanism: Any, name: str) -> Any:

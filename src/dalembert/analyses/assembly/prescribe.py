@@ -90,7 +90,9 @@ def given_motion(flat: Flat, motion: Mapping[Any, Any]) -> list[Given]:
     if twice:
         raise DalembertError(f"motion: {', '.join(twice)} is given twice")
     if not found:
-        raise DalembertError('no motion is given, and the model has no drive.  Fix: motion={"A": "2*pi*t"}')
+        raise DalembertError(
+            'no motion is given, and the model has no drive.  Fix: motion={"A": "2*pi*t"}, or --motion "A=2*pi*t"'
+        )
     return found
 
 

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from dalembert.analyses.comparison.compare_latex import latex_table
 from dalembert.analyses.comparison.compare_system import SystemMeasure, measure_system
 from dalembert.analyses.simulation.options import MethodOptions, Options, public_with
 from dalembert.analyses.simulation.simulate import DEFAULT_OUTPUTS, simulate
@@ -166,6 +167,17 @@ class Comparison:
         for entry in self.data:
             writer.writerow([_written(getattr(entry, name)) for name in names])
         return write_atomic(path, page.getvalue())
+
+    def to_latex(self, path: str | Path) -> Path:
+        """The table of those that ran, as a LaTeX ``tabular`` for a paper."""
+        heads = ["formulation", "coordinates", *(head for head, _, _ in _COLUMNS)]
+        rows = [
+            [entry.formulation, entry.coordinates, *(_cell(getattr(entry, field), form) for _, field, form in _COLUMNS)]
+            for entry in self.data
+            if entry.ran
+        ]
+        caption = f"{self.model}, {self.duration:g} s, {self.method}; distances from {self.reference}"
+        return write_atomic(path, latex_table(heads, rows, caption))
 
     def plot(self, path: str | Path | None = None) -> Any:
         """Time, distance from the reference, drift, residuals and condition side by side, the quickest run on top.

@@ -36,7 +36,7 @@ NORM_LIMIT = 1e-12
 OTHER_ANGLES = "better: coordinates=da.Generalized(sequence=…) with other axes, or rotations='quaternions'"
 STEEPNESS_LIMIT = 1e6  # of angles near a singularity; rates and their errors grow by it
 CONDITION_LIMIT = 1e5
-BRANCHES = "a drive without a jolt; where the position is singular, a start that leads elsewhere"
+BRANCHES = "a drive whose velocity does not jump; where the position is singular, another start"
 MOST_JACOBIANS = 20_000  # at outputs, that are searched for singular positions
 LOOKS = (16, 4, 1)  # outputs from one whose singular values are found to the next; fewer where that is not enough
 FEW_OUTPUTS = 100  # that may show little of the energy that moves
@@ -57,10 +57,10 @@ ENDINGS = {
     Status.NO_CONVERGENCE: "stopped at t = {end} s: the equations of a step could not be solved; try a smaller step",
     Status.ILL_CONDITIONED: "stopped at t = {end} s: the velocities that the formulation chose come to depend on the "
     "constraints here, and only Python chooses others. Fix: formulation='lagrange-multipliers'",
-    Status.NO_HEADWAY: "stopped at t = {end} s: time hardly passes any more ({steps} steps, {rejected} rejected). "
+    Status.NO_HEADWAY: "stopped at t = {end} s: almost no progress ({steps} steps, {rejected} rejected). "
     "Something switches back and forth there, or grows without bound. Fix: a smooth law, such as tanh(u/0.001) instead "
     "of sign(u), or an event that switches",
-    Status.TOO_MANY_STEPS: "stopped at t = {end} s: all allowed steps are used up; raise max_steps or loosen rtol",
+    Status.TOO_MANY_STEPS: "stopped at t = {end} s: the limit of max_steps was reached; raise it, or loosen rtol",
     Status.STOPPED: "stopped by the user at t = {end} s",
 }
 
@@ -72,9 +72,8 @@ REMARKS = {
     "conflict": "redundant constraints contradict each other by up to {conflict}",
     "jumped": "velocities jumped: the mechanism passed a singular position and left its branch of the motion",
     "near": "a nearly singular position was met (pivot {pivot}): there the motion may change its branch",
-    "written": "formulas of {names} have branches (if, abs, sign, min, max) that are evaluated as they are written: "
-    "where one goes over to another within a step, only the looks between outputs see it. Fix: an event that switches, "
-    "or a short step",
+    "written": "formulas of {names} have branches (if, abs, sign, min, max) that are not located as events: "
+    "a change within a step is seen only at outputs. Fix: an event that switches, or a short step",
     "passed": "a singular position was passed between two outputs: there the motion may change its branch",
 }
 
@@ -165,7 +164,7 @@ def _massless(dynamics: Dynamics, M: np.ndarray, A: np.ndarray) -> str:
     """The coordinate that moves most where nothing has mass and nothing constrains, in words."""
     weights = (part / size for part in (M, A.T @ A) if (size := np.abs(part).max(initial=0.0)) > 0)
     _, along = np.linalg.eigh(sum(weights, np.zeros_like(M)))
-    return f"That is {dynamics.u_names[int(np.argmax(np.abs(along[:, 0])))]!r}, before all"
+    return f"It is mostly {dynamics.u_names[int(np.argmax(np.abs(along[:, 0])))]!r}"
 
 
 def _weak_rows(dynamics: Dynamics, A: np.ndarray) -> list[str]:
@@ -173,7 +172,7 @@ def _weak_rows(dynamics: Dynamics, A: np.ndarray) -> list[str]:
     undefined = ~np.isfinite(A).all(axis=1)
     if undefined.any():
         owners = dict.fromkeys(dynamics.rows[int(i)].owner for i in np.flatnonzero(undefined))
-        return [f"constraints that are no numbers there: {', '.join(list(owners)[:MOST_NAMED])}"]
+        return [f"constraints whose equations are not finite there: {', '.join(list(owners)[:MOST_NAMED])}"]
     left, sizes, _ = np.linalg.svd(A, full_matrices=False)
     weak = sizes < NEARLY_SINGULAR * max(sizes[0], 1e-300)
     if not weak.any():
@@ -210,7 +209,7 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
     checks.append(Check("velocity residual", velocity, limit, "", "|A u + b|", CLOSER))
     scale = 1.0 + _largest(accelerations.du)
     correction = context.statistics.largest_correction
-    about = "how far velocities, and positions, were bent back onto the constraints in one step, relative"
+    about = "largest correction of velocities, or positions, by one projection onto the constraints, relative"
     if not outcome.projects:
         limit = max(CORRECTION_LIMIT, accuracy)
         checks.append(Check("velocity correction", correction, limit, "", about, BRANCHES))
@@ -367,7 +366,7 @@ def _energy_checks(data: Recorded, accuracy: float | None) -> list[Check]:
     moved = max(np.ptp(kinetic), np.ptp(data["potential"]), np.ptp(data["work"]), kinetic.max())
     drift = np.abs(balance - balance[0]).max()
     relative = drift / moved if moved > 0 and not _stands(data) else drift
-    about, fix = "|Δ(T + V − W)| over the energy that moves", "a tighter rtol, or a drive or force without a jolt"
+    about, fix = "|Δ(T + V − W)| over the energy that moves", "a tighter rtol, or a drive or force that does not jump"
     limit = None if accuracy is None else INVARIANT_LIMIT * accuracy
     return [Check("energy balance", float(relative), limit, "", about, fix)]
 
@@ -393,8 +392,8 @@ def _angle_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
     nearest = [float(np.nanmin(turn.steepness(data["q"]))) for turn in turns]
     worst = int(np.argmin(nearest))
     of_angle = turns[worst].described.rotations == "angles"
-    what = "1/cos or 1/sin of the second angle" if of_angle else "how steep the numbers became"
-    about = f"{what} of joint {turns[worst].joint!r}, by which its rates grow"
+    what = "1/cos or 1/sin of the second angle" if of_angle else "steepness"
+    about = f"{what} of joint {turns[worst].joint!r}: the factor by which its rates grow"
     return [Check("steepness of angles", 1 / max(nearest[worst], 1e-300), STEEPNESS_LIMIT, "", about)]
 
 
@@ -471,7 +470,7 @@ def _remarks(dynamics: Dynamics, context: Context, checks: Sequence[Check], data
 
 def _jolt_checks(jolts: int) -> list[Check]:
     """Velocities must not jump, whatever else holds afterwards."""
-    about, fix = "velocities that had to jump to another branch of a formula", "formulas whose rates do not jump"
+    about, fix = "jumps of velocities at a change of branch of a formula", "formulas whose rates do not jump"
     return [Check("jolts", float(jolts), 0.0, "", about, fix)] if jolts else []
 
 

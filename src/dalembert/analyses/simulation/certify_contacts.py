@@ -28,7 +28,7 @@ def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
     flat, limit = dynamics.flat, max(PENETRATION_LIMIT, accuracy)
     if not flat.contacts and not flat.frictions:
         return []
-    deepest, about = _deepest(seen), "deepest, of contacts and limits that are open"
+    deepest, about = _deepest(seen), "deepest penetration where contacts and limits are open"
     if outcome.method is not None and outcome.method.jumps:
         # Steps with impulses enter by what moves in half of one: what that does to the motion is in its error.
         return [Check("penetration", deepest, None, "", about)]
@@ -39,10 +39,10 @@ def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
         product, pull = _complementarity(dynamics, seen.residuals["position"], seen.accelerations.multipliers)
         about = "|g n| over the largest n, of contacts and limits that are closed: gap and force exclude each other"
         checks.append(Check("complementarity", product, limit, "", about, CLOSER))
-        about = "largest −n over the largest |n|: what touches pushes only"
+        about = "largest pull −n over the largest |n|: contacts can only push"
         checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
     if flat.frictions:
-        about = "how far what sticks has moved in all (in its unit: m or rad at everyday size)"
+        about = "how far sticking contacts and joints have moved in all (m or rad at everyday size)"
         drift = _drift(dynamics, data, outcome, seen.residuals["velocity"])
         checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
     return checks
@@ -103,5 +103,5 @@ def contact_remarks(seen: Seen) -> list[str]:
     for name, force in names.items():
         owners = [i for i, owner in enumerate(dynamics.kernels.event_owners) if owner.startswith(f"{name}.branch ")]
         depths = owners[len(owners) - force.n_switches :][:: force.n_switches // force.sides]
-        said.append(f"{name!r} was pressed in by {max(0.0, float(values[:, depths].max(initial=0.0))):.3g} at most")
+        said.append(f"{name!r}: largest compression {max(0.0, float(values[:, depths].max(initial=0.0))):.3g}")
     return said

@@ -149,7 +149,7 @@ def _endings() -> list[Ending]:
         Ending(int(Status.ILL_CONDITIONED), -1, "the velocities that the formulation chose come to depend on the "
                "constraints here; take formulation='lagrange-multipliers'"),
         Ending(int(Status.NO_CONVERGENCE), -1, "the equations of a step could not be solved"),
-        Ending(int(Status.NO_HEADWAY), -1, "time hardly passes any more: something switches back and forth"),
+        Ending(int(Status.NO_HEADWAY), -1, "almost no progress: something switches back and forth"),
         Ending(int(Status.TOO_MANY_STEPS), -1, "all steps allowed between two communication points are used up"),
     ]  # fmt: skip
     return found + [Ending(int(Status.FAILED), code, text) for code, text in FAILURES.items()]

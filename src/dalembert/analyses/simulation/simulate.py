@@ -84,7 +84,8 @@ def simulate(
         from dalembert.modular import Subsystem
 
         if not isinstance(model, Subsystem):
-            raise DalembertError(f"simulate takes a model, compiled equations or a subsystem, got {model!r}")
+            fix = ".  Fix: da.read(path) for a file, da.library.four_bar() for a bundled model" * isinstance(model, str)
+            raise DalembertError(f"simulate takes a model, compiled equations or a subsystem, got {model!r}{fix}")
         if checkpoint is not None:
             raise DalembertError("checkpoints are for mechanisms; a subsystem runs without")
         return simulate_system(model, times, options, inputs, progress, strict)

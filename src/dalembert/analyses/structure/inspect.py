@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from dalembert.analyses.assembly.assemble import assemble_state
 from dalembert.analyses.assembly.rank import Positions, dependent_rows, settled_rank
 from dalembert.arguments import public
 from dalembert.dynamics import Dynamics
 from dalembert.model import Model
+from dalembert.state import State
 from dalembert.topology import Branch, Graph, Loop, SpanningTree
 
 __all__ = ["Inspection", "inspect"]
@@ -28,6 +32,8 @@ class Inspection:
         redundant: equations that follow from the others, by name.
         off: constraints that do not act until an event switches them on.
         massless: bodies without mass.
+        mass: of all bodies (kg).
+        size: edges along x, y, z of the box around joints and centers of mass (m): wrong units show here.
     """
 
     name: str
@@ -42,6 +48,8 @@ class Inspection:
     redundant: list[str]
     off: list[str]
     massless: list[str]
+    mass: float
+    size: tuple[float, float, float]
 
     def __str__(self) -> str:
         """The spanning tree, the loops, and what is counted."""
@@ -57,8 +65,10 @@ class Inspection:
             "by Grübler's count": str(self.gruebler),
             "constraint equations": f"{self.equations}, of which {self.nonholonomic} nonholonomic",
             "redundant": f"{len(self.redundant)}: {', '.join(self.redundant)}" if self.redundant else "",
-            "off at the start": ", ".join(self.off),
+            "inactive at start": ", ".join(self.off),
             "without mass": ", ".join(self.massless),
+            "mass": f"{self.mass:.4g} kg",
+            "size": f"{' × '.join(f'{edge:.3g}' for edge in self.size)} m" if any(self.size) else "",
             "chains": "; ".join(" – ".join(chain) for chain in self.tree.chains()),
             "junctions": ", ".join(self.tree.junctions()),
         }
@@ -120,4 +130,17 @@ def inspect(model: Model, parameters: dict[str, float] | None = None) -> Inspect
         redundant=[str(dynamics.rows[acting[i]]) for i in dependent_rows(A, rank)],
         off=[name for name in dynamics.flat.constraints if name in off],
         massless=[body for body in dynamics.flat.bodies if mechanism.inertia(body).mass == 0],
+        mass=float(sum(mechanism.inertia(body).mass for body in dynamics.flat.bodies)),
+        size=_size(mechanism, state),
     )
+
+
+def _size(mechanism: Any, state: State) -> tuple[float, float, float]:
+    """The box around joints and centers of mass, along the axes of the world."""
+    poses = {body: state.body(body)[0] for body in mechanism.flat.bodies}
+    places = [pose.apply(mechanism.inertia(body).com) for body, pose in poses.items()]
+    for joint in map(mechanism.joint, mechanism.flat.joints):
+        places += [poses[joint.first].apply(joint.X_1P.p)] if joint.first in poses else []
+        places += [poses[joint.second].apply(joint.X_2S.p)] if joint.second in poses else []
+    x, y, z = np.ptp(np.array(places, dtype=float), axis=0)
+    return float(x), float(y), float(z)

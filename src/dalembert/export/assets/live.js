@@ -607,7 +607,7 @@ class LivePage {
     document.body.classList.remove("running");
     document.body.classList.add("stale");
     find(".verdict-text").textContent = `not trusted: this browser could not run the simulation (${text})`;
-    find(".verdict").classList.remove("trusted");
+    find(".verdict").classList.remove("trusted", "pending");
     for (const done of this.listeners.splice(0)) done(null);
   }
 
