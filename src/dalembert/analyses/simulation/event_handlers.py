@@ -285,7 +285,7 @@ class Contacts:
             self.meshed += 1
             if self.meshed >= MOST_EVENTS:
                 return CHATTERS.format(name=event.contact, count=self.meshed, time=t - first)
-            found = replace(found, rest=())
+            found = replace(found, rest=(), kept=1.0)
         self._take(t, x, found)
         latest = events[-CHATTER_EVENTS:]
         if len(latest) == CHATTER_EVENTS and t - latest[0].time < CHATTER_SHARE * (last - first):
