@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,17 @@ def test_energy_closes_over_impacts_friction_and_a_motor():
     for kind in (" hit", " hit above", " stops", " slips"):
         assert any(name.endswith(kind) for name in names), kind
     assert run.certificate["energy balance"] < 1e-8
+
+
+@pytest.mark.parametrize("rtol", [1e-10, 1e-7, 1e-5, 1e-4])
+def test_what_opens_is_not_hit_by_its_own_rounding(rtol):
+    """A contact opens without speed, so that at first rounding alone moves its gap; that is no hit. With the same
+    events at all tolerances a loose companion is enough."""
+    run = da.simulate(da.library.woodpecker(), 1.0, rtol=rtol, atol=rtol / 100)
+    names = [event.name for event in run.events]
+    assert len(names) == 59 and names.count("lower hit") == 9
+    for before, after in pairwise(run.events):
+        assert not (before.name.endswith(" open") and after.time - before.time < 1e-7)
+    assert run.certificate.trusted == (rtol <= 1e-5)
+    if rtol <= 1e-7:
+        assert run.certificate.estimate.evaluations < 0.5 * run.certificate.counts["evaluations"]

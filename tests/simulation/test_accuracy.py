@@ -208,6 +208,32 @@ def _watched(function, seen):
     return wrapped
 
 
+def test_a_loose_companion_stays_within_a_tolerance_of_its_constraints(monkeypatch):
+    """It is led back where it is off by more, which is cheaper than at every step and tells the same; the equations
+    that it takes over from the run are as before afterwards."""
+    dynamics, judged, seen = da.compile(da.library.andrews()), companion._Compared, []
+
+    def compared(run, outcome):
+        t, q, u = np.split(np.column_stack([run.times, outcome.result.states[:, :-1]]), [1, 1 + dynamics.nq], axis=1)
+        found = dynamics.residuals(t[:, 0], q, u)
+        off = max(np.abs(found.position).max(), np.abs(found.velocity).max())
+        seen.append((off, run.extent, run.driver.context))
+        return judged(run, outcome)
+
+    monkeypatch.setattr(companion, "_Compared", compared)
+    rtol, duration = 1e-8, da.library.duration("andrews")
+    run = da.simulate(dynamics, duration, rtol=rtol, atol=rtol / 100)
+    monkeypatch.setattr(companion, "OFF", 0.0)
+    strict = da.simulate(dynamics, duration, rtol=rtol, atol=rtol / 100)
+    (off, extent, context), (least, _, _) = seen
+    assert 0.0 < extent < 1.0 and least < 1e-12 < off <= 1e-4 * extent
+    assert context.drift == 0.0
+    assert run.certificate.trusted and strict.certificate.trusted
+    assert run.certificate.estimate.evaluations < strict.certificate.estimate.evaluations
+    assert run.certificate.error == pytest.approx(strict.certificate.error, rel=0.1)
+    assert np.array_equal(run.values("q"), strict.values("q"))
+
+
 def test_an_interrupted_check_is_told(monkeypatch):
     def interrupt(self):
         raise KeyboardInterrupt
@@ -248,6 +274,18 @@ def verdicts():
     sys.modules["verdicts"] = module
     spec.loader.exec_module(module)
     return module
+
+
+def test_accuracies_of_few_tolerances_are_for_a_tight_companion():
+    """A loose one foretold 26 tolerances of error for a ball on a turntable, which has 96: what two methods make of a
+    tolerance differs."""
+    verdicts()
+    model, rtol = sys.modules["verdict_problems"].turntable(), 1.3558860676669895e-11
+    given = {"parameters": {"w": 2.891554348731473}, "rtol": rtol, "atol": rtol / 100, "integrator": "dopri8"}
+    certificate = da.simulate(model, 3.0, **given, accuracy=39.1 * rtol).certificate
+    assert not certificate.trusted and certificate.error > 80 * rtol
+    loose = da.simulate(model, 3.0, **given, accuracy=301 * rtol).certificate
+    assert loose.trusted and loose.estimate.by == "by a run at rtol 1e-05"
 
 
 def test_companions_are_compared_at_both_sides_of_the_fastest_change():

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from dalembert.dynamics.rub import watch_feedback
-from dalembert.native import native, rare
+from dalembert.native import native
 from dalembert.numerics.alignment import partition_step
 from dalembert.numerics.context import CONFLICT, NO_CONVERGENCE, NO_MASS, NOT_FINITE, OK, Closure, Context, give_up
 from dalembert.numerics.linear import cholesky, cholesky_substitute, hold_rank, solve_constrained
@@ -106,12 +106,15 @@ def _move(c: Context, q: np.ndarray, du: np.ndarray):
 
 @native
 def _close_positions(c: Context, t: float, y: np.ndarray, du: np.ndarray, seen: np.ndarray) -> int:
-    """Newton's method on the position constraints. What has to be moved far to fit them has jumped."""
+    """Newton's method on the position constraints. What has to be moved far to fit them has jumped. Where drift is
+    allowed the constraint kernel was evaluated just before."""
     error, moved, size = 1e300, 0.0, 1.0
     for x in y[: c.nq]:
         size = max(size, 1.0 + abs(x))
-    for _ in range(NEWTON_STEPS):
-        e = closure(c, t, y)
+    for k in range(NEWTON_STEPS):
+        e = _latest(c)
+        if k > 0 or c.drift == 0.0:
+            e = closure(c, t, y)
         previous, error = error, 0.0
         for x in e.phi:
             error = max(error, abs(x))
@@ -170,7 +173,7 @@ def normalize(c: Context, t: float, y: np.ndarray, quality: np.ndarray) -> int:
     return OK
 
 
-@rare
+@native
 def _is_tolerable(c: Context, t: float, y: np.ndarray) -> bool:
     """True if positions and velocities are off by no more than is allowed."""
     e, worst = closure(c, t, y), 0.0

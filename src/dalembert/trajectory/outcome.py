@@ -54,7 +54,7 @@ class Outcome:
     times: np.ndarray | None = None
     undefined: dict[int, tuple[int, float]] = field(default_factory=lambda: {})
 
-    @property
+    @cached_property
     def finished(self) -> bool:
         """The run reached its end, or one that an event made, and its states are finite."""
         ended = self.result.status == Status.FINISHED or self.ended_by is not None

@@ -18,7 +18,7 @@ from dalembert.analyses.contacts.instant import STILL, Instant
 from dalembert.analyses.contacts.stick import settle_friction
 from dalembert.dynamics import Dynamics
 
-__all__ = ["Hit", "begin_contacts", "hit", "settle"]
+__all__ = ["REST", "Hit", "begin_contacts", "hit", "settle"]
 
 LEAST_PUSH = 1e-12  # of what is closed, against forces of inertia
 # What bounces comes to rest when all its flights to come take less than this (s, and relative to t); a single flight

@@ -38,12 +38,14 @@ TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
 # NONLINEAR of the size of the motion. If it comes as near to both as PROMISING, one that is LESS_LOOSE may acquit too.
 TIGHT, LOOSEST = 1e-7, 1e-4
+FORETOLD = 300.0  # tolerances that the accuracy must be: what methods make of one differs
 LOOSER = {DormandPrince8: (1e6, 1.0), Tsitouras5: (1e4, 1.0), Radau: (1e4, 0.8)}
 PROMISING, LESS_LOOSE = 5.0, 10.0
 # where a companion at FINE or tighter is far from coarse effects, ACQUIT_FINE times are enough.
 ACQUIT, NONLINEAR, FINE, ACQUIT_FINE = 10.0, 0.1, 1.1e-5, 5.0
 DEFECT = 0.2  # share of the largest defect of a step that counts as error
 SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in one of its steps
+OFF = 1.0  # tolerances, of the size of the motion: how far it may be off constraints before it is led back
 FEWEST_STEPS = 200
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
@@ -97,9 +99,10 @@ def motion_sizes(
 
 
 class _Companion(Driver):
-    """A run beside another one: as far between its places to look at the equations, or nowhere if that is 0."""
+    """A run beside another one: as far between its places to look at the equations, or nowhere if that is 0; states
+    may be so far off the constraints (see ``Context.drift``)."""
 
-    def __init__(self, run: _Run, choice: Choice, spacing: float):
+    def __init__(self, run: _Run, choice: Choice, spacing: float, off: float = 0.0):
         self.apart, self.short = spacing, run.outcome.result.evaluations < SHORT
         self.most = run.most_steps
         made = run.driver and run.driver.made_for
@@ -108,6 +111,7 @@ class _Companion(Driver):
             self.problem, self.context = run.driver.problem, run.driver.context
             self.made_for = run.dynamics, choice.method
         super().__init__(run.dynamics, choice, run.times, run.start, run.outcome.segments[0][1])
+        self.off = 0.0 if self.problem.n_events or self.problem.staged else off  # events may look at what is off
 
     def begin(self, t: float, x: np.ndarray, written: int, happened: int = 0, active: np.ndarray | None = None) -> None:
         super().begin(t, x, written, happened, active)
@@ -125,7 +129,14 @@ class _Companion(Driver):
         return super()._react()
 
     def run(self) -> Outcome:
-        outcome = super().run()
+        context, before = self.context, self.context.drift if self.off else 0.0
+        try:
+            if self.off:
+                context.drift = max(self.off, before)
+            outcome = super().run()
+        finally:
+            if self.off:
+                context.drift = before
         if self.loop.interrupted:
             raise KeyboardInterrupt
         return outcome
@@ -203,6 +214,18 @@ class _Run:
         atol, rtol = (getattr(self.method, name, None) for name in ("atol", "rtol"))
         share = LEAST_SIZE if atol is None or rtol is None else min(max(atol / rtol, 1e-9), LEAST_SIZE)
         return share * self.units
+
+    @property
+    def extent(self) -> float:
+        """The size of the motion and of the mechanism, 1 at most; 0 where constraints do not lead states back, or in
+        another way."""
+        d = self.dynamics
+        if not isinstance(d, Dynamics) or not d.rows or d.is_large or d.variables is not None:
+            return 0.0
+        sizes = self.sizes + self.floor
+        parts = sizes[: d.nq], sizes[d.nq :]
+        arm = d.coordinates.usual_arm or 1.0
+        return min(arm, 1.0, float(self.units.min(initial=1.0)), *(float(part.max(initial=0.0)) for part in parts))
 
     @property
     def shortest(self) -> float:
@@ -283,17 +306,18 @@ def estimate_error(
         sizes: of q and u, or of all states (see ``motion_sizes``).
         units: of the same; default: 1.
     """
-    run = _judged(dynamics, choice, outcome, sizes, np.ones(len(sizes)) if units is None else units, accuracy)
-    wanted, method, times = run.accuracy, run.method, run.wanted
-    if not outcome.finished:
-        return wanted, None
     context = driver.context if driver is not None and isinstance(driver.context, Context) else None
     if context is None or context.n_assumed:
         driver = context = None
+    units = np.ones(len(sizes)) if units is None else units
+    run = _judged(dynamics, choice, outcome, sizes, units, accuracy, driver)
+    wanted, method, times = run.accuracy, run.method, run.wanted
+    if not outcome.finished:
+        return wanted, None
     # What the run saw, and its parameters, are as before when companions are done with its equations.
     kept = None if context is None else (context.statistics.slot_words.copy(), context.parameters.copy())
     try:
-        found = _estimate(replace(run, driver=driver))
+        found = _estimate(run)
     except KeyboardInterrupt:
         found = Estimate(np.inf, wanted, np.nan, float(times[0]), note="interrupted by the user")
     finally:
@@ -309,11 +333,12 @@ def _judged(
     sizes: np.ndarray,
     units: np.ndarray,
     accuracy: float | None,
+    driver: Driver | None = None,
 ) -> _Run:
     times, method = outcome.times, outcome.method
     assert times is not None and method is not None
     every = np.arange(len(times))
-    return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units)
+    return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units, driver)
 
 
 def _estimate(run: _Run) -> Estimate:
@@ -323,7 +348,7 @@ def _estimate(run: _Run) -> Estimate:
         return _by_adaptive(run)
     method: Any = run.method
     spent, rtol = 0, getattr(method, "rtol", 1.0)
-    if rtol <= TIGHT and type(method) in LOOSER:
+    if rtol <= TIGHT and type(method) in LOOSER and run.accuracy >= FORETOLD * rtol:
         factor = min(LOOSER[type(method)][0], LOOSEST / rtol)
         sparse = run.sparse()
         found, beyond = _by_loose(sparse, factor)
@@ -358,7 +383,8 @@ def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
         loose: Integrator = replace(method, **loosened, max_steps=steps)
     else:
         loose = Tsitouras5(**loosened, max_steps=steps, watch_stiffness=True)
-    other = _Companion(run, replace(run.choice, method=loose, fallback=None), 0.0)
+    off = 0.0 if isinstance(method, Radau) else OFF * loosened["rtol"] * run.extent
+    other = _Companion(run, replace(run.choice, method=loose, fallback=None), 0.0, off)
     compared = _Compared(run, other.run())
     scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
     difference = compared.largest

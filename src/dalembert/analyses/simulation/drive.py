@@ -29,6 +29,9 @@ __all__ = ["Driver", "guard_spacing"]
 # At so many evenly spaced times of a run at least, and at most, steps are compared with the equations.
 LEAST_SAMPLES, MOST_SAMPLES = 1000, 100_000
 
+# After these a run may go on.
+_GO_ON = frozenset({Status.PAUSED, Status.STIFF, Status.ILL_CONDITIONED, Status.EVENT})
+
 # Why a run failed, in words.
 LOST = "integrator {name!r} lost the state, which is not finite any more.  Fix: a smaller step, or another integrator"
 UNDEFINED = {
@@ -151,12 +154,12 @@ class Driver:
         ended_by = trouble = None
         while True:
             status = self._advance()
+            if status not in _GO_ON:
+                break
             # What the memory holds is consistent here; an interrupt before the next start comes back to it.
             before, pieces = self._as_it_is(), len(self.account.segments)
             try:
-                if self.loop.interrupted and status in (
-                    Status.PAUSED, Status.STIFF, Status.ILL_CONDITIONED, Status.EVENT
-                ):  # fmt: skip
+                if self.loop.interrupted:
                     raise KeyboardInterrupt
                 if status == Status.PAUSED:
                     assert self.checkpoint is not None

@@ -14,7 +14,7 @@ import numpy as np
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.analyses.contacts.impact import carry_out
 from dalembert.analyses.contacts.stick import settle_friction
-from dalembert.analyses.contacts.touch import Hit, begin_contacts, hit, settle
+from dalembert.analyses.contacts.touch import REST, Hit, begin_contacts, hit, settle
 from dalembert.analyses.simulation.account import MOST_EVENTS, Account
 from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.dynamics.gaps import wait_for
@@ -271,7 +271,7 @@ class Contacts:
 
     Attributes:
         idle: contacts that touch and would share a load which others carry.
-        meshed: how often a flank came into mesh beside another.
+        meshed: how often a flank came into mesh beside another, or a gap closed that had just opened at rest.
     """
 
     def __init__(self, dynamics: Dynamics, account: Account, span: tuple[float, float]):
@@ -296,18 +296,28 @@ class Contacts:
         if found.trouble:
             return f"event {event.name!r}: {found.trouble}"
         events, (first, last) = self.account.events, self.span
-        if found.gentle and self.dynamics.flat.constraints[event.contact][0].runs_off:
-            # A flank comes into mesh beside another: nothing happens, and rounding tells when.
+        runs_off = self.dynamics.flat.constraints[event.contact][0].runs_off
+        if found.gentle and (runs_off or self._opened(event.contact, t, found.parameters)):
+            # A flank comes into mesh beside another, or what just opened has not left yet: nothing happens, and
+            # rounding tells when.
             events.pop()
             self.meshed += 1
             if self.meshed >= MOST_EVENTS:
                 return CHATTERS.format(name=event.contact, count=self.meshed, time=t - first)
-            found = replace(found, rest=())
+            found = replace(found, rest=(), kept=1.0)
         self._take(t, x, found)
         latest = events[-CHATTER_EVENTS:]
         if len(latest) == CHATTER_EVENTS and t - latest[0].time < CHATTER_SHARE * (last - first):
             return CHATTERS.format(name=event.contact, count=CHATTER_EVENTS, time=t - latest[0].time)
         return None
+
+    def _opened(self, contact: str, t: float, parameters: dict[str, float]) -> bool:
+        """Whether a contact that is hit opened just before, and stays open: it opens without speed, so that at first
+        only rounding moves its gap."""
+        before = self.account.events[-2:-1]
+        if not before or before[0].name != f"{contact} open" or parameters[self.dynamics.flat.switches[contact]]:
+            return False
+        return t - before[0].time < REST * (1.0 + abs(t))
 
     def _take(self, t: float, x: np.ndarray, found: Hit) -> None:
         """The energy that an impact takes counts as work."""

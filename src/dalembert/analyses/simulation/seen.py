@@ -44,7 +44,10 @@ class Seen:
     @cached_property
     def residuals(self) -> dict[str, np.ndarray]:
         """φ (``position``) and A u + b (``velocity``) at all outputs, one column for each equation."""
-        return {level: np.concatenate([part[k] for part in self._constraints]) for k, level in enumerate(LEVELS)}
+        parts = self._constraints
+        if len(parts) == 1:
+            return dict(zip(LEVELS, parts[0], strict=False))
+        return {level: np.concatenate([part[k] for part in parts]) for k, level in enumerate(LEVELS)}
 
     @cached_property
     def jacobians(self) -> list[np.ndarray]:
@@ -88,9 +91,10 @@ class Seen:
         times, states, segments = self.outcome.result.time, self.outcome.result.states, self.outcome.segments
         if not flat.contacts and not pulling:
             at = self.outcome.some if self.dynamics.kernels.assumes else self.outcome.fewest
-            at = at[at < len(times)]
+            at = at if at[-1] < len(times) else at[at < len(times)]
             times, states = times[at], states[at]
-            segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
+            if len(segments) > 1:
+                segments = [(int(np.searchsorted(at, first)), parameters) for first, parameters in segments]
         du, multipliers = solve_states(self.dynamics, times, states, segments)
         left = [0.0] if self.dynamics.is_large or not self.dynamics.rows else [
             self._left(times[at], states[at], du[at], parameters) for at, parameters in pieces(segments, len(du))
