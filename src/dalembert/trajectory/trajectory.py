@@ -188,7 +188,7 @@ class Trajectory(TimeSeries):
 
     def _formula(self, text: str) -> Any:
         """A formula of the motion as a kernel."""
-        states = {entry.name for entry in self.dynamics.coordinates.own_states}
+        states = set(self.dynamics.coordinates.own_states)
         if "(" not in text and not states.intersection(re.findall(r"[\w.]+", text)):
             there = ", ".join(map(str, self.values("output"))) or "none"
             raise DalembertError(

@@ -102,9 +102,9 @@ def panels(run: Trajectory, errors: bool = False, forces: bool = False) -> list[
 def _states(run: Trajectory) -> list[Plot]:
     """Currents, pressures and what else has states of its own."""
     found: dict[str, dict[str, np.ndarray]] = {}
-    for entry in run.dynamics.coordinates.own_states:
-        unit = run.dynamics.flat.states[entry.name][0].unit
-        found.setdefault(unit, {})[entry.name] = run.values("q")[:, entry.q]
+    for name, place in run.dynamics.coordinates.own_states.items():
+        unit = run.dynamics.flat.states[name][0].unit
+        found.setdefault(unit, {})[name] = run.values("q")[:, place]
     return [_panel("States", unit, series) for unit, series in found.items()]
 
 
