@@ -131,6 +131,21 @@ def test_the_state_of_a_run_at_any_time(coordinates):
         run.at(5.0)
 
 
+@pytest.mark.parametrize("step", [0.1, 0.07])
+def test_the_state_at_an_event_is_what_it_leads_to(step):
+    """A run that goes on from there would not meet the event again."""
+    model = da.Model("cart", gravity=(0, 0, 0))
+    model.body("cart", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    model.prismatic("rail", model.ground, "cart", point=(0, 0, 0), axis="x")
+    model.initial("rail", 0, rate=1)
+    model.event("kick", "q(rail) - 0.5", rates={"rail": "3*u(rail)"})
+    run = da.simulate(model, 1.0, output_step=step)
+    here = run.at(run.events[0].time)
+    assert here.joint("rail")[1] == pytest.approx(3.0) and here.time == pytest.approx(0.5)
+    on = da.simulate(model, 0.5, initial=here)
+    assert on.certificate.trusted and on.joint("rail").q.values[-1] == pytest.approx(2.0)
+
+
 def test_a_run_goes_on_in_time_and_with_its_values():
     """Drives follow the time, and bodies keep the sizes that were given; a time and values of one's own go first."""
     model = da.library.four_bar()

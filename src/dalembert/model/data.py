@@ -142,6 +142,11 @@ class Event(Element):
         return {"rising": (1,), "falling": (-1,), "any": (1, -1)}[self.direction]
 
     @property
+    def acts(self) -> bool:
+        """Whether it changes parameters, velocities or what is switched on."""
+        return bool(self.set or self.rates or self.switch)
+
+    @property
     def rate_targets(self) -> list[tuple[str, int]]:
         """Joint and index of each of the ``rates``."""
         parts = [key.removesuffix("]").partition("[") for key in self.rates]

@@ -297,9 +297,12 @@ class Trajectory(TimeSeries):
     def at(self, time: float) -> State:
         """Where the mechanism is at a time of the run (s): a state to begin any analysis from.
 
-        Between outputs it is that of ``resample``.
+        Between outputs it is that of ``resample``; where an event acts, what it leads to.
         """
-        here = np.flatnonzero(self.values("time") == time)
+        times, events = self.values("time"), self.dynamics.flat.events
+        if time < times[-1] and any(one.time == time and events[one.name][0].acts for one in self.events):
+            time = float(np.nextafter(time, np.inf))  # outputs show what was before
+        here = np.flatnonzero(times == time)
         run, i = (self, int(here[-1])) if len(here) else (self.resample([time]), 0)
         q, u = run.values("q")[i], run.values("u")[i]
         if not (np.all(np.isfinite(q)) and np.all(np.isfinite(u))):

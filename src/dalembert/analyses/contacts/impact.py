@@ -50,7 +50,7 @@ def _impact(
     d: Dynamics, t: float, x: np.ndarray, parameters: dict[str, float], event: Any, rates: np.ndarray
 ) -> str | None:
     """New velocities by an impact on the joints named; all constraints hold afterwards. Words if that fails."""
-    if not (event.rates or event.switch or event.set):
+    if not event.acts:
         return None
     equations, q, u = _equations(d, t, x, parameters), x[: d.nq], x[d.nq : d.nq + d.nv]
     A, rate = np.zeros((0, d.nv)), np.zeros(0)

@@ -201,7 +201,7 @@ class _Run:
         if not isinstance(self.dynamics, Dynamics):
             return True  # those of subsystems always act
         event, _ = self.dynamics.flat.events[name]
-        return bool(event.set or event.switch or event.rates or event.stop)
+        return event.acts or event.stop
 
     def rest_after(self, name: str) -> str:
         """The event that ends the bounces of which an event is one; empty if it is none."""

@@ -84,7 +84,7 @@ def _breaks(run: Trajectory) -> list[tuple[float, bool]]:
     """Times at which the motion is not smooth, and whether parameters change there."""
     flat = run.dynamics.flat.events
     acting = [(happened.time, flat[happened.name][0]) for happened in run.events]
-    return [(t, bool(e.set or e.switch)) for t, e in acting if not e.stop and (e.set or e.switch or e.rates)]
+    return [(t, bool(e.set or e.switch)) for t, e in acting if not e.stop and e.acts]
 
 
 def _segments(run: Trajectory, wanted: np.ndarray) -> list[tuple[int, dict[str, float]]]:
