@@ -124,7 +124,6 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any]
     spoken = set(re.findall(r"[A-Za-z_]\w*", " ".join(map(str, call.__annotations__.values()))))
     later = {name: Any for name in spoken - set(call.__globals__) if not hasattr(builtins, name)}
     kinds = typing.get_type_hints(call, localns=later | LATER, include_extras=True)
-    kinds |= {name: Any for name in ("model", "options") if name in kinds}
     kinds.pop("return", None)
     for p in inspect.signature(call).parameters.values():
         if p.kind == p.VAR_KEYWORD:
@@ -133,6 +132,7 @@ def _kinds(call: Callable[..., Any]) -> tuple[dict[str, Any], dict[str, set[Any]
             kinds |= typing.get_type_hints(typing.get_args(kind)[0]) if named else {ANYTHING: kind}
         elif p.name not in OWN:
             kinds.setdefault(p.name, Any)
+    kinds |= {name: Any for name in ("model", "options") if name in kinds}
     return kinds, {name: _plain(kind) for name, kind in kinds.items()} | dict.fromkeys(OWN)
 
 

@@ -14,6 +14,8 @@ import pytest
 import dalembert as da
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.companion import accuracy_of
+from dalembert.formulations.penalty import Penalty
+from dalembert.formulations.velocity_transformation import VelocityTransformation
 from dalembert.integrators import INTEGRATORS
 from dalembert.trajectory import Certificate
 
@@ -358,3 +360,33 @@ def test_no_random_run_is_trusted_and_wrong(accuracies):
     assert [one.words for one in found if one.trusted and one.wrong] == []
     assert len([one for one in found if not one.wrong and not one.trusted and not one.near]) <= 1
     assert any(one.wrong for one in found)
+
+
+@pytest.mark.parametrize(
+    ("formulation", "coordinates"),
+    [
+        (Penalty(alpha=1e3), "relative"),
+        (Penalty(alpha=1e3), "absolute"),
+        (VelocityTransformation(closing="penalty", alpha=1e3), "relative"),
+    ],
+)
+def test_what_a_penalty_leaves_open_is_an_error(formulation, coordinates):
+    """No tolerance shows it: a companion by the same formulation would be as wrong."""
+    model = da.library.four_bar()
+    run = da.simulate(model, 1.0, formulation=formulation, coordinates=coordinates)
+    exact = da.simulate(model, 1.0, coordinates=coordinates, rtol=1e-12, atol=1e-14)
+    off = np.abs(run.values("q") - exact.values("q")).max()
+    judged = run.certificate
+    assert off > 1e-3 and not judged.trusted and judged.estimate.error > 0.3 * off
+    assert "lagrange-multipliers" in judged.estimate.by
+    with pytest.raises(da.DalembertError, match="only Python can measure the error"):
+        run.live("four-bar.html")
+
+
+def test_a_stiff_penalty_is_held_to_what_methods_without_tolerance_are():
+    model = da.library.four_bar()
+    run = da.simulate(model, 1.0, formulation="penalty")
+    assert run.certificate.trusted and run.certificate.accuracy == 1e-3 and run.certificate.estimate.error < 1e-4
+    assert not da.simulate(model, 1.0, formulation="penalty", accuracy=1e-9).certificate.trusted
+    # Trees have no constraints that a penalty could leave open.
+    assert da.simulate(da.library.pendulum(), 0.1, formulation="penalty").certificate.accuracy == 1e-6

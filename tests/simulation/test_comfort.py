@@ -138,7 +138,7 @@ def test_bundled_models_know_how_long_they_are_worth_watching():
         (lambda m: m.belt("belt", "p", "q"), "joints: expected a list, got 'p'"),
         (lambda m: m.cable("rope", "bar", "hook", at=()), "two values for 'at'; in their order they are name, "),
         (lambda m: m.add_body("a"), "did you mean body"),
-        (lambda m: m.actuator("a"), "did you mean drive or joint_force"),
+        (lambda m: m.actuator("a"), r"it is model\.drive\(joint, .* model\.joint_force\(name, joint, formula\)"),
         (lambda m: m.save("a.yaml"), "da.write"),
         (lambda m: da.simulate(m, 0.1).view("a.html"), "did you mean animate"),
         (lambda m: da.simulate(m, 0.1).force("pivot"), "did you mean reaction"),

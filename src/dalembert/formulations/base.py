@@ -87,6 +87,11 @@ class Formulation(ABC):
     @abstractmethod
     def supports(cls) -> Support: ...
 
+    @property
+    def exact(self) -> bool:
+        """Whether accelerations satisfy the constraints exactly, with these options."""
+        return self.supports().exact
+
     @abstractmethod
     def blocks(self, equations: BlockEquations) -> dict[str, np.ndarray]:
         """What the native code evaluates, in order: ``acceleration``, or ``mass_matrix, forcing, jacobian, gamma,

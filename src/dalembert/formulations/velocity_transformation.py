@@ -69,6 +69,10 @@ class VelocityTransformation(BlockFormulation):
     def supports(cls) -> Support:
         return replace(super().supports(), coordinates=("relative",))
 
+    @property
+    def exact(self) -> bool:
+        return self.closing != "penalty"
+
     def chosen_solver(self) -> Native:
         return _SOLVERS[self.closing]
 

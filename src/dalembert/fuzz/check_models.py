@@ -276,7 +276,7 @@ def _way(at: _Instant, formulation: str | Formulation, coordinates: str | Genera
     else:
         q, u = transfer(dynamics.coordinates, *at.motion, at.turns, at.states)
     du, _ = dynamics.solve(q, u, t=at.t, parameters=at.parameters)
-    if not chosen.supports().exact:
+    if not chosen.exact:
         # What a penalty α leaves open is as 1/α: with ten times as much it is extrapolated away.
         stiffer: Any = replace(chosen, alpha=10 * chosen.alpha)
         other = Dynamics(at.model, stiffer, coordinates).solve(q, u, t=at.t, parameters=at.parameters)[0]

@@ -68,30 +68,32 @@ class Estimate:
         error: largest of all outputs and entries of the state, relative to their size; a bound within the means of the
             companion that decided. Infinite if it could not be estimated.
         accuracy: what was asked for.
-        growth: by how much a disturbance as small as a tolerance grew.
+        growth: by how much a disturbance as small as a tolerance grew; None where the companion shows other errors too.
         horizon: the motion is as accurate as asked up to this time (s).
         by: which companion decided.
         evaluations: of the companions.
         acquitted: the error is within the accuracy.
         note: why it could not be estimated.
         rtol: of the run; None for fixed steps.
+        fix: what makes it smaller, where that is not a tolerance or a step.
     """
 
     error: float
     accuracy: float
-    growth: float
+    growth: float | None
     horizon: float
     by: str = ""
     evaluations: int = 0
     acquitted: bool = False
     note: str = ""
     rtol: float | None = None
+    fix: str = ""
 
     @property
     def check(self) -> Check:
         """What the certificate shows of it."""
         about = f"of the motion, relative to its size, estimated {self.by}{f': {self.note}' if self.note else ''}"
-        return Check(ERROR, self.error, self.accuracy, "", about, "" if self.acquitted else self._fix())
+        return Check(ERROR, self.error, self.accuracy, "", about, "" if self.acquitted else self.fix or self._fix())
 
     def _fix(self) -> str:
         if not math.isfinite(self.error):
@@ -206,8 +208,9 @@ class Certificate:
                 continue
             fix = "" if check.passed or not check.fix else f".  Fix: {check.fix}"
             lines.append(f"  {check.name} {check.value:.1e} {check.verdict}: {check.about}{fix}")
-        if self.estimate is not None and math.isfinite(self.estimate.growth):
-            lines.append(f"  small disturbances grew ×{max(self.estimate.growth, 1.0):.2g}")
+        growth = None if self.estimate is None else self.estimate.growth
+        if growth is not None and math.isfinite(growth):
+            lines.append(f"  small disturbances grew ×{max(growth, 1.0):.2g}")
         passed = [f"{check.name} {check.value:.1e}" for check in self.checks if check.passed and check.name != ERROR]
         lines += _wrapped(passed)
         lines += [f"  {remark}" for remark in self.remarks]

@@ -123,7 +123,7 @@ class _Placed:
         return i < j or (i == j and self.path[i].fixed_axes)
 
     def derivatives(self) -> Iterator[tuple[int, int, np.ndarray]]:
-        """(a, b, ∂_b K_a) where it does not vanish:  [K_a, K_b] if b moves a (13.6); changes of curved motions."""
+        """(a, b, ∂_b K_a) where it does not vanish:  [K_a, K_b] if b moves a, and the changes of curved motions."""
         for i, a, K_a in self.screws():
             for j, b, K_b in self.screws():
                 if self.moves(i, j):
@@ -290,6 +290,15 @@ class LieGroupTree:
             for step in placed.path[len(placed.path) - placed.own :]:
                 H[6 * k : 6 * k + 6, step.u] = np.stack(step.columns, axis=1)
         return H
+
+    def jacobian_derivative(self, q: np.ndarray) -> np.ndarray:
+        """∂K, 6n × nv × nv, last index the direction:  ∂_b K_a = [K_a, K_b] if b moves a, else 0
+        (13.6), but for curved motions."""
+        out = self.al.zeros(6 * len(self._nodes), self.nv, self.nv)
+        for k, placed in enumerate(self._place(q)):
+            for a, b, change in placed.derivatives():
+                out[6 * k : 6 * k + 6, a, b] = change
+        return out
 
     def jacobian_rate(self, q: np.ndarray, u: np.ndarray) -> np.ndarray:
         """K̇, 6n × nv:  K̇_a = [K_a, W_a]  (13.7)."""

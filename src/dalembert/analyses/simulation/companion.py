@@ -15,21 +15,22 @@ import numpy as np
 
 from dalembert.analyses.simulation.choose_integrator import LOOSE, Choice
 from dalembert.analyses.simulation.drive import Driver, guard_spacing
-from dalembert.dynamics import Context, Dynamics
+from dalembert.analyses.simulation.motion_sizes import LEAST_SIZE, sizes_of_motion
+from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.errors import DalembertError
+from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.integrators import Integrator, Status
 from dalembert.integrators.bdf import BackwardDifferences
 from dalembert.integrators.radau import Radau
 from dalembert.integrators.runge_kutta import DormandPrince8, Tsitouras5
 from dalembert.model.data import ContactEvent
-from dalembert.numerics.along import largest_along
 from dalembert.trajectory.certificate import Estimate
 from dalembert.trajectory.outcome import Occurrence, Outcome
 
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion", "motion_sizes", "motion_units"]
+__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion"]
 
 # Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
 TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
@@ -60,42 +61,22 @@ MORE_STEPS = 20
 # and where disturbances grow, it may be the worse of the two.
 FINER, FINEST_YET, NEAR, BOUNDS = 1e-3, 1e-7, 2.0, (1e-12, 1e-5)
 
-# Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides, in units of the
-# mechanism: lengths that are not everyday ones count in their own size, not below the shortest one (m).
-LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
-EVERYDAY = (1 / 32, 1024.0)  # m
-LONGEST = 1024.0  # s: velocities in runs that last longer count in lengths over that time
 TOUCHING = 4  # steps of a companion for one of `moreau-jean` with contacts
 SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
+CLOSER = "a larger penalty, or formulation='augmented-lagrangian'"
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
 
 
-def accuracy_of(method: Integrator, given: float | None) -> float:
-    """Accuracy that a run is held to, relative to the size of the motion: given, or by the tolerance."""
-    if given is not None:
-        return given
-    rtol = getattr(method, "rtol", None) if method.adaptive else None
-    return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
-
-
-def motion_sizes(
-    states: np.ndarray, groups: Sequence[slice], unit: Sequence[slice] = (), units: np.ndarray | None = None
-) -> np.ndarray:
-    """Sizes that errors of the states refer to.
+def accuracy_of(method: Integrator, given: float | None, exact: bool = True) -> float:
+    """Accuracy that a run is held to, relative to the size of the motion: given, or by the tolerance.
 
     Args:
-        groups: entries of one kind.
-        unit: entries whose size is 1, such as quaternions.
-        units: of the entries; default: 1.
+        exact: whether its equations satisfy the constraints exactly; otherwise a tolerance tells nothing of its error.
     """
-    largest = largest_along(states)
-    sizes, units = largest.copy(), np.ones(len(largest)) if units is None else units
-    for group in groups:
-        share = LEAST_SHARE * (largest[group] / units[group]).max(initial=0.0)
-        sizes[group] = np.maximum(largest[group], share * units[group])
-    for part in unit:
-        sizes[part] = 1.0
-    return sizes
+    if given is not None:
+        return given
+    rtol = getattr(method, "rtol", None) if method.adaptive and exact else None
+    return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
 
 
 class _Companion(Driver):
@@ -196,6 +177,11 @@ class _Run:
         """With few of them."""
         return replace(self, at=self.outcome.few)
 
+    @property
+    def exact(self) -> bool:
+        """Whether its equations satisfy the constraints exactly."""
+        return _is_exact(self.dynamics)
+
     def acts(self, name: str) -> bool:
         """Whether an event does more than to be noted."""
         if not isinstance(self.dynamics, Dynamics):
@@ -242,52 +228,23 @@ def estimate_motion(
     Args:
         driver: that made the run, if it is at hand.
     """
-    sizes, units = _sizes(dynamics, outcome)
+    sizes, units = sizes_of_motion(dynamics, outcome)
     return estimate_error(dynamics, choice, outcome, sizes, accuracy, driver, units)
-
-
-def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndarray:
-    """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for.
-
-    Args:
-        states: of the run, as far as they are known; the first one at least.
-        span: how long it lasts (s).
-    """
-    nq, nv = dynamics.nq, dynamics.nv
-    units = np.ones(nq + nv)
-    length = dynamics.coordinates.usual_arm
-    if length is not None and EVERYDAY[0] <= length <= EVERYDAY[1] and span <= LONGEST:
-        return units
-    of_q, of_u = dynamics.coordinates.lengths(states[0, :nq])
-    if length is None:  # nothing is drawn that tells: the way that is gone
-        length = max(float(np.abs(states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
-        length = min(length, 1.0) if length > SHORTEST else 1.0
-    length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
-    units[:nq][of_q] = units[nq:][of_u] = length
-    # A large mechanism does not go its own length in a second.
-    units[nq:] /= span if span > LONGEST or (length != 1.0 and span > 1.0) else 1.0
-    return units
-
-
-def _sizes(dynamics: Dynamics, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
-    """Of coordinates and velocities; and their units."""
-    times, states = outcome.times, outcome.result.states
-    assert times is not None
-    nq, nv = dynamics.nq, dynamics.nv
-    units = motion_units(dynamics, states, float(times[-1] - times[0]))
-    kinds = [slice(0, nq), slice(nq, nq + nv)]
-    return motion_sizes(states[:, : nq + nv], kinds, dynamics.coordinates.quaternions, units), units
 
 
 def estimate_by_other(
     dynamics: Dynamics, choice: Choice, outcome: Outcome, other: Outcome, accuracy: float | None, scale: float, by: str
 ) -> tuple[float, Estimate | None]:
     """As ``estimate_motion``, by a companion that was run elsewhere; its difference times ``scale`` is the error."""
-    run = _judged(dynamics, choice, outcome, *_sizes(dynamics, outcome), accuracy)
+    run = _judged(dynamics, choice, outcome, *sizes_of_motion(dynamics, outcome), accuracy)
     if not outcome.finished:
         return run.accuracy, None
     rtol = getattr(run.method, "rtol", None) if run.method.adaptive else None
-    return run.accuracy, replace(_verdict(run, other, scale, by, rtol or run.accuracy), rtol=rtol)
+    found = _verdict(run, other, scale, by, rtol or run.accuracy)
+    if not run.exact:
+        note = f"what formulation {dynamics.formulation.name!r} leaves open is not known.  Fix: 'augmented-lagrangian'"
+        found = replace(found, error=np.inf, acquitted=False, note=note)
+    return run.accuracy, replace(found, rtol=rtol)
 
 
 def estimate_error(
@@ -338,10 +295,17 @@ def _judged(
     times, method = outcome.times, outcome.method
     assert times is not None and method is not None
     every = np.arange(len(times))
-    return _Run(dynamics, choice, outcome, times, every, method, sizes, accuracy_of(method, accuracy), units, driver)
+    asked = accuracy_of(method, accuracy, _is_exact(dynamics))
+    return _Run(dynamics, choice, outcome, times, every, method, sizes, asked, units, driver)
+
+
+def _is_exact(dynamics: Dynamics | CompiledSystem) -> bool:
+    return not isinstance(dynamics, Dynamics) or not dynamics.rows or dynamics.formulation.exact
 
 
 def _estimate(run: _Run) -> Estimate:
+    if not run.exact:
+        return _by_exact(run)
     if run.method.jumps and isinstance(run.dynamics, Dynamics) and run.dynamics.flat.contacts:
         return _by_smaller_steps(run)
     if not run.method.adaptive:
@@ -465,10 +429,25 @@ def _by_adaptive(run: _Run) -> Estimate:
         return _by_automatic(run, method.rtol / TIGHTEST, MARGIN)
     found = _by_automatic(run, run.accuracy * FINER, 1.0)
     near = run.accuracy / NEAR < found.error < run.accuracy * NEAR
-    if not near and (found.acquitted or not found.growth > 1.0 / FINER):
+    if not near and (found.acquitted or not (found.growth or 0.0) > 1.0 / FINER):
         return found
     again = _by_automatic(run, run.accuracy * FINEST_YET, 1.0)
     return replace(again, growth=found.growth, evaluations=found.evaluations + again.evaluations)
+
+
+def _by_exact(run: _Run) -> Estimate:
+    """By a formulation that satisfies the constraints exactly: what another one leaves open no tolerance shows."""
+    own: Any = run.dynamics
+    by = LagrangeMultipliers()
+    try:
+        exact = cached_dynamics(own.model, by, own.recipe.coordinates)
+    except DalembertError as error:
+        note = f"formulation {by.name!r} cannot take it: {error}"
+        return Estimate(np.inf, run.accuracy, np.nan, float(run.times[0]), by.name, 0, False, note)
+    exact.rows.held |= own.rows.held
+    rtol = getattr(run.method, "rtol", run.accuracy) / TIGHTER
+    found = _by_automatic(replace(run, dynamics=exact, driver=None), min(rtol, run.accuracy * FINER), MARGIN)
+    return replace(found, by=f"{found.by} and {by.name}", growth=None, fix=CLOSER)
 
 
 def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:

@@ -155,6 +155,8 @@ class Driver:
         while True:
             status = self._advance()
             if status not in _GO_ON:
+                if status == Status.STOPPED:
+                    self._keep()
                 break
             # What the memory holds is consistent here; an interrupt before the next start comes back to it.
             before, pieces = self._as_it_is(), len(self.account.segments)
@@ -168,12 +170,6 @@ class Driver:
                     self._change_method()
                 elif status == Status.ILL_CONDITIONED:
                     self._choose_anew()
-                elif status == Status.STOPPED and self.checkpoint is not None:
-                    try:
-                        self.checkpoint.save(self)
-                    except DalembertError as error:  # what was computed is kept all the same
-                        self.account.notes = [*self.account.notes, str(error)]
-                    break
                 elif status == Status.EVENT:
                     ended_by, trouble = self._react()
                     if ended_by or trouble:
@@ -193,6 +189,14 @@ class Driver:
         if self.checkpoint is not None and status != Status.STOPPED:
             self.checkpoint.remove()
         return self._outcome(status, ended_by, trouble)
+
+    def _keep(self) -> None:
+        """Write the checkpoint where the user stopped the run; what was computed is kept even if that fails."""
+        if self.checkpoint is not None:
+            try:
+                self.checkpoint.save(self)
+            except DalembertError as error:
+                self.account.notes = [*self.account.notes, str(error)]
 
     def _as_it_is(self) -> dict[str, Any]:
         """Everything that a reaction changes."""

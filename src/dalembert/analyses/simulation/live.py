@@ -177,6 +177,9 @@ def _refuse(run: Trajectory, how: Any) -> None:
     if how["initial"] is None:
         raise DalembertError("the run began at a given state; a run without Python assembles its start.  "
                              "Fix: da.simulate(…, initial={joint: value})")  # fmt: skip
+    if dynamics.rows and not dynamics.formulation.exact:
+        raise DalembertError(f"formulation {dynamics.formulation.name!r} satisfies the constraints approximately, and "
+                             "only Python can measure the error.  Fix: formulation='augmented-lagrangian'")  # fmt: skip
     refuse_what_needs_python(dynamics.flat)
     _refuse_choices(run)
     if dynamics.is_large:

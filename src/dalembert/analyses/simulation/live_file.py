@@ -13,7 +13,7 @@ import numpy as np
 
 from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.simulation import certify as words
-from dalembert.analyses.simulation import companion
+from dalembert.analyses.simulation import companion, motion_sizes
 from dalembert.analyses.simulation.account import ENDLESS, OVERLOOKED
 from dalembert.analyses.simulation.live import Living, Runner, make_living, start_place
 from dalembert.analyses.simulation.live_motions import DEGREE, PREFIX, TERMS, Typed, with_typed_motions
@@ -290,18 +290,18 @@ def _companion(run: Trajectory, living: Living, packed: Packed, runner: Runner, 
         scale = companion.MARGIN / companion.SHOWN if tighter > 1 else 1.0
         by, floor = (
             f"by a run at rtol {other.rtol:.0e}",
-            min(max(method.atol / method.rtol, 1e-9), companion.LEAST_SIZE),
+            min(max(method.atol / method.rtol, 1e-9), motion_sizes.LEAST_SIZE),
         )
     else:
-        other, by, floor = replace(method, step=method.step / 2), "by a run with half the step", companion.LEAST_SIZE
+        other, by, floor = replace(method, step=method.step / 2), "by a run with half the step", motion_sizes.LEAST_SIZE
         scale = companion.MARGIN * 2**method.order / (2**method.order - 1)
     states, times = np.concatenate([run.values("q"), run.values("u")], axis=1), run.values("time")
-    units = companion.motion_units(d, states, float(times[-1] - times[0]))
+    units = motion_sizes.motion_units(d, states, float(times[-1] - times[0]))
     problem, memory = runner.problem, runner.memory
     writes = _differences(packed, method.stepper(problem, memory).current, runner.stepper.current,
                           other.stepper(problem, memory).current)  # fmt: skip
     return {"writes": writes, "by": by, "scale": scale, "accuracy": accuracy, "floor": floor,
-            "share": companion.LEAST_SHARE, "unit": unit, "units": units.tolist(), "nq": nq}  # fmt: skip
+            "share": motion_sizes.LEAST_SHARE, "unit": unit, "units": units.tolist(), "nq": nq}  # fmt: skip
 
 
 def _differences(packed: Packed, mine: Any, there: Any, other: Any) -> list[tuple[int, str, float]]:

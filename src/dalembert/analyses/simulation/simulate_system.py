@@ -12,8 +12,9 @@ import numpy as np
 from dalembert.analyses.simulation.certify import CONDITION_LIMIT, MOST_NAMED, REMARKS, ending_words
 from dalembert.analyses.simulation.certify_events import undefined_checks
 from dalembert.analyses.simulation.choose_integrator import BAUMGARTE, Choice, baumgarte_constants, choose_methods
-from dalembert.analyses.simulation.companion import estimate_error, motion_sizes
+from dalembert.analyses.simulation.companion import estimate_error
 from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.motion_sizes import motion_sizes
 from dalembert.analyses.simulation.options import Options
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.modular import Subsystem

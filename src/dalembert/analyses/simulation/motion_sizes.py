@@ -1,0 +1,72 @@
+"""Sizes that errors of a motion refer to, in units of the mechanism."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from dalembert.dynamics import Dynamics
+from dalembert.numerics.along import largest_along
+from dalembert.trajectory.outcome import Outcome
+
+__all__ = ["LEAST_SHARE", "LEAST_SIZE", "motion_sizes", "motion_units", "sizes_of_motion"]
+
+# Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides, in units of the
+# mechanism: lengths that are not everyday ones count in their own size, not below the shortest one (m).
+LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
+EVERYDAY = (1 / 32, 1024.0)  # m
+LONGEST = 1024.0  # s: velocities in runs that last longer count in lengths over that time
+
+
+def motion_sizes(
+    states: np.ndarray, groups: Sequence[slice], unit: Sequence[slice] = (), units: np.ndarray | None = None
+) -> np.ndarray:
+    """Sizes that errors of the states refer to.
+
+    Args:
+        groups: entries of one kind.
+        unit: entries whose size is 1, such as quaternions.
+        units: of the entries; default: 1.
+    """
+    largest = largest_along(states)
+    sizes, units = largest.copy(), np.ones(len(largest)) if units is None else units
+    for group in groups:
+        share = LEAST_SHARE * (largest[group] / units[group]).max(initial=0.0)
+        sizes[group] = np.maximum(largest[group], share * units[group])
+    for part in unit:
+        sizes[part] = 1.0
+    return sizes
+
+
+def motion_units(dynamics: Dynamics, states: np.ndarray, span: float) -> np.ndarray:
+    """Of coordinates and velocities: what is everyday, or the size of the mechanism and the time that it is run for.
+
+    Args:
+        states: of the run, as far as they are known; the first one at least.
+        span: how long it lasts (s).
+    """
+    nq, nv = dynamics.nq, dynamics.nv
+    units = np.ones(nq + nv)
+    length = dynamics.coordinates.usual_arm
+    if length is not None and EVERYDAY[0] <= length <= EVERYDAY[1] and span <= LONGEST:
+        return units
+    of_q, of_u = dynamics.coordinates.lengths(states[0, :nq])
+    if length is None:  # nothing is drawn that tells: the way that is gone
+        length = max(float(np.abs(states[:, :nq][:, of_q]).max(initial=0.0)), SHORTEST)
+        length = min(length, 1.0) if length > SHORTEST else 1.0
+    length = 1.0 if EVERYDAY[0] <= length <= EVERYDAY[1] else length
+    units[:nq][of_q] = units[nq:][of_u] = length
+    # A large mechanism does not go its own length in a second.
+    units[nq:] /= span if span > LONGEST or (length != 1.0 and span > 1.0) else 1.0
+    return units
+
+
+def sizes_of_motion(dynamics: Dynamics, outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """Of coordinates and velocities; and their units."""
+    times, states = outcome.times, outcome.result.states
+    assert times is not None
+    nq, nv = dynamics.nq, dynamics.nv
+    units = motion_units(dynamics, states, float(times[-1] - times[0]))
+    kinds = [slice(0, nq), slice(nq, nq + nv)]
+    return motion_sizes(states[:, : nq + nv], kinds, dynamics.coordinates.quaternions, units), units
