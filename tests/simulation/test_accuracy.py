@@ -14,6 +14,7 @@ import pytest
 import dalembert as da
 from dalembert.analyses.simulation import companion
 from dalembert.analyses.simulation.companion import accuracy_of
+from dalembert.analyses.simulation.motion_sizes import motion_sizes
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.velocity_transformation import VelocityTransformation
 from dalembert.integrators import INTEGRATORS
@@ -390,3 +391,10 @@ def test_a_stiff_penalty_is_held_to_what_methods_without_tolerance_are():
     assert not da.simulate(model, 1.0, formulation="penalty", accuracy=1e-9).certificate.trusted
     # Trees have no constraints that a penalty could leave open.
     assert da.simulate(da.library.pendulum(), 0.1, formulation="penalty").certificate.accuracy == 1e-6
+
+
+def test_angles_do_not_count_in_lengths_of_a_small_mechanism():
+    """A slide that goes fifty times the size of its mechanism makes no error of an angle smaller."""
+    states, units = np.array([[1.06, 0.3, 1.28e-3]]), np.array([1.0, 1.0, 2.57e-5])
+    np.testing.assert_array_equal(motion_sizes(states, [slice(0, 3)], units=units), states[0])
+    np.testing.assert_allclose(motion_sizes(states, [slice(0, 3)]), [1.06, 0.3, 0.0106])

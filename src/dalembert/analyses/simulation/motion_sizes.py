@@ -25,15 +25,19 @@ def motion_sizes(
     """Sizes that errors of the states refer to.
 
     Args:
-        groups: entries of one kind.
+        groups: entries of one kind; those with one unit count at least a hundredth of the largest.
         unit: entries whose size is 1, such as quaternions.
         units: of the entries; default: 1.
     """
     largest = largest_along(states)
     sizes, units = largest.copy(), np.ones(len(largest)) if units is None else units
     for group in groups:
-        share = LEAST_SHARE * (largest[group] / units[group]).max(initial=0.0)
-        sizes[group] = np.maximum(largest[group], share * units[group])
+        mine, own = sizes[group], units[group]
+        for one in set(
+            own.tolist()
+        ):  # angles and lengths have nothing in common where lengths have a unit of their own
+            at = own == one
+            mine[at] = np.maximum(mine[at], LEAST_SHARE * mine[at].max())
     for part in unit:
         sizes[part] = 1.0
     return sizes
