@@ -466,8 +466,9 @@ class Dynamics:
         closed = [name for name, switch in switches.items() if values[self.parameter_names.index(switch)]]
         if closed:
             raise ModelError(
-                f"formulation {self.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
-                f"sticks later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
+                f"formulation {self.formulation.name!r} uses variables of its own and cannot handle contacts or "
+                "friction that close or "
+                f"stick later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
             )
 
     @public

@@ -490,7 +490,7 @@ def read_certificate(data: xr.Dataset) -> Certificate:
     """The certificate in the notes of a file, which are taken away."""
     fields = json.loads(data.attrs.pop("certificate"))
     if not isinstance(fields, dict):
-        raise ValueError("its certificate is no dictionary")
+        raise ValueError("its certificate is not a dictionary")
     certificate = Certificate.from_data(cast(dict[str, Any], fields))
     str(certificate)  # fails where values are of another kind than they should be
     return certificate

@@ -139,7 +139,7 @@ def _endings() -> list[Ending]:
         Ending(begin, native_start.TOO_FAR, "an angle of a loop at the start has too many whole turns"),
         Ending(begin, native_start.CONTRADICTION, "the velocities at the start contradict the constraints"),
         Ending(begin, native_run.NOT_A_NUMBER, "a formula has no value with these parameters"),
-        Ending(acted, native_events.ENDLESS, "an event happens faster and faster: what bounces comes to rest"),
+        Ending(acted, native_events.ENDLESS, "an event happens faster and faster: something bounces and comes to rest"),
         Ending(acted, native_events.NOT_CLOSED, "an event switches on a constraint that does not hold in this place"),
         Ending(acted, native_events.MASSLESS, "after an event a direction of motion has neither mass nor constraint"),
         Ending(acted, native_events.CONFLICTING, "the velocities that an event asks for contradict the constraints"),

@@ -95,7 +95,7 @@ def holding(
         )
     if not d.follows_switches:
         raise DalembertError(
-            f"holding: formulation {d.formulation.name!r} knows nothing that sticks.  Fix: da.holding(model)"
+            f"holding: formulation {d.formulation.name!r} cannot handle friction that sticks.  Fix: da.holding(model)"
         )
     state = _reference(d, at, dict(parameters or {}))
     q, _ = state.to(d.coordinates)
