@@ -476,7 +476,7 @@ class Subsystem(Declarations):
         return equations_of(self, order, **options)
 
     def equations_of_motion(self) -> Any:
-        """What ``da.derive`` gives of a subsystem: its equations, which show themselves typeset."""
+        """The equations of a subsystem, as ``da.derive`` gives them; a notebook shows them typeset."""
         return self.equations()
 
 

@@ -120,7 +120,7 @@ class Trajectory(TimeSeries):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What holds for the whole run: formulation, integrator, why it was chosen …."""
+        """Properties of the whole run: formulation, integrator, why it was chosen …."""
         return self._data.attrs
 
     def values(self, name: str) -> np.ndarray:
@@ -319,7 +319,7 @@ class Trajectory(TimeSeries):
 
     @cached_property
     def end(self) -> State:
-        """The last state, from which any analysis may go on."""
+        """The last state, from which any analysis can continue."""
         return self.at(float(self.values("time")[-1]))
 
     def resample(self, times: Iterable[float] | float | None = None, *, step: float | None = None) -> Trajectory:

@@ -130,7 +130,7 @@ class LinearModel:
         states: names; independent coordinates, then velocities with ``.d`` behind the name.
         inputs, outputs: names.
         A, B, C, D: matrices.
-        rates: ẋ of the reference itself; what a linear model drops where the reference is no equilibrium.
+        rates: ẋ of the reference itself; a linear model neglects it where the reference is not an equilibrium.
         kind: ``equilibrium``, ``steady motion`` or ``no equilibrium: …``.
         mass: mass matrix of the independent velocities.
         reference: the state it holds at.

@@ -293,7 +293,7 @@ class Inverse:
         return {name: self.reaction(name) for name in self._wrenches[0]}
 
     def sizing(self) -> Sizing:
-        """What motors and bearings must stand: peaks, effective values, power, energy, bearing loads."""
+        """The loads of motors and bearings: peaks, effective values, power, energy, bearing loads."""
         from dalembert.analyses.motions.sizing import Sizing
 
         return Sizing(self)

@@ -76,8 +76,8 @@ def workspace(
     initial: Mapping[str, Any] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Workspace:
-    """Where a point can go while joints run through their ranges, on the branch of the beginning and within all limits
-    and rigid contacts.
+    """Where a point can go while joints run through their ranges, on the branch of the initial position and within
+    all limits and rigid contacts.
 
     Args:
         model: the mechanism.

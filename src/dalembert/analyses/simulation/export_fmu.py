@@ -51,7 +51,8 @@ def export_fmu(
         version: of FMI, 3 or 2.
         platforms: for which shared libraries are compiled, such as ``"linux-x86-64"``; ``"all"``; by default this one,
             if there is a compiler. The source is always there.
-        inputs: parameters that become inputs, besides those of the model (``model.input``); all others are tunable.
+        inputs: parameters that become inputs, in addition to those of the model (``model.input``); all others are
+            tunable.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         …: the options of the run; method and tolerance are those of Co-Simulation. See ``Options``.
 

@@ -54,7 +54,7 @@ def equilibrium(
     coordinates: str | Generalized = "relative",
     seed: int = 0,
 ) -> Equilibria[Any]:
-    """Positions in which all forces balance, or motions that go on unchanged, each with its stability.
+    """Positions in which all forces balance, or steady motions, each with its stability.
 
     From the guess the mechanism first goes downhill, as with much friction, and then by Newton's method to where
     nothing is left. Every further start is a random position, from which both ways are tried: the second one finds
