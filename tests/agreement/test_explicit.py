@@ -199,7 +199,7 @@ def chain(*maps: tuple[str, str, str]) -> Model:
 
 def test_circles_are_named():
     model = chain(("one", "B", "2*q(C)"), ("two", "C", "q(B) + q(A)"))
-    with pytest.raises(da.ModelError, match="need each other in a circle: 'one' → 'two' → 'one'"):
+    with pytest.raises(da.ModelError, match="depend on each other in a circle: 'one' → 'two' → 'one'"):
         da.compile(model, coordinates="generalized")
 
 

@@ -213,7 +213,7 @@ def test_three_ways_to_the_multipliers(solve: str, coordinates: str):
 
 
 def test_another_way_is_refused():
-    with pytest.raises(da.DalembertError, match="unknown way 'lu'"):
+    with pytest.raises(da.DalembertError, match="unknown option 'lu'"):
         LagrangeMultipliers("lu")
 
 

@@ -403,13 +403,13 @@ def test_a_motor_holds_a_lever_by_its_current():
 
 
 def test_mistakes_with_subsystems_are_explained(tmp_path):
-    with pytest.raises(DalembertError, match=r"'x' is no velocity; there are x\.d"):
+    with pytest.raises(DalembertError, match=r"'x' is not a velocity; there are x\.d"):
         da.equilibrium(sphere(), {"x": 1.0}, steady={"x": 1.0})
     with pytest.raises(DalembertError, match="a subsystem takes no State"):
         da.equilibrium(sphere(), da.assemble(da.library.pendulum()))
-    with pytest.raises(DalembertError, match="'u' is no input; subsystem 'sphere' has none"):
+    with pytest.raises(DalembertError, match="'u' is not an input; subsystem 'sphere' has none"):
         da.equilibrium(sphere(), {"x": 1.0}, unknowns=["u"])
-    with pytest.raises(DalembertError, match="'w' is no variable; there are x, y, z"):
+    with pytest.raises(DalembertError, match="'w' is not a variable; there are x, y, z"):
         da.equilibrium(sphere(), {"w": 1.0})
     with pytest.raises(DalembertError, match="no bodies to draw"):
         da.equilibrium(sphere(), {"x": 1.0}).plot(tmp_path / "a.png")

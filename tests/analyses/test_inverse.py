@@ -326,7 +326,7 @@ def test_sub_models_keep_their_drives():
         ({**PLATFORM, "A2": "0.1*t"}, ["A1"], "over-determines"),
         ({**PLATFORM, "x(platform)": "5*t"}, ["A1"], "cannot be reached: .* near a dead point of"),
         ({"knee": "t"}, ["A1"], "unknown 'knee'; there are A1"),
-        (PLATFORM, None, "who moves the mechanism"),
+        (PLATFORM, None, "which joints drive the mechanism"),
         (PLATFORM, ["A9"], "unknown 'A9'"),
         (PLATFORM, {"A1": (2, 1)}, "limits must be"),
         ({"A1": "w*t"}, None, "unknown w"),

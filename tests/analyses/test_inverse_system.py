@@ -313,7 +313,7 @@ def test_a_current_that_nothing_determines_is_named():
 @pytest.mark.parametrize(
     ("motion", "unknowns", "words"),
     [
-        ({"slider.s": LAW}, ["u9"], "unknown 'u9' is no input; there are .*u1"),
+        ({"slider.s": LAW}, ["u9"], "unknown 'u9' is not an input; there are .*u1"),
         ({"slider.q": LAW}, UNKNOWNS, "unknown name 'slider.q'"),
         ({}, UNKNOWNS, "no motion is given"),
         ({"slider.s": "-0.05 - 5*t"}, UNKNOWNS, r"at t = 0\.\d+ s the prescribed motion cannot be reached: "),

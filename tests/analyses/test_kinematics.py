@@ -241,11 +241,11 @@ def test_results_are_read_printed_drawn_and_saved(tmp_path):
         (lambda: driven_run().output("Z"), "unknown output 'Z'"),
         (lambda: driven_run().velocity_ratio("Z"), "unknown joint or output 'Z'"),
         (lambda: driven_run().velocity_ratio("D", "Z"), "unknown drive 'Z'"),
-        (lambda: driven_run().transmission_angle("Z"), "is no pin of a loop"),
+        (lambda: driven_run().transmission_angle("Z"), "is not a pin of a loop"),
         (lambda: da.workspace(da.library.three_rrr(), "platform", {"A1": (-1, 1)}), "2 more freedoms"),
         (lambda: da.workspace(da.library.three_rrr(), "Z", {"A1": (-1, 1)}), "unknown body 'Z'"),
         (lambda: da.workspace(da.library.four_bar(), "crank", {"A": (1, -1)}), "must be (least, largest)"),
-        (lambda: da.workspace(da.library.four_bar(), "crank", {"Z": (1, 2)}), "no joint that can be led"),
+        (lambda: da.workspace(da.library.four_bar(), "crank", {"Z": (1, 2)}), "not a joint that can be driven"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said(call, expected):

@@ -276,7 +276,7 @@ def test_python_control_gets_the_names(monkeypatch, bicycle):
         ({"inputs": ["A[1]"]}, "has 1 components"),
         ({"outputs": ["q(Z)"]}, "unknown 'Z'"),
         ({"outputs": ["2*crank"]}, "names no motion"),
-        ({"outputs": ["import os"]}, "no output, joint or formula"),
+        ({"outputs": ["import os"]}, "not an output, joint or formula"),
         ({"states": ["A", "B"]}, "cannot be independent"),
         ({"states": ["x"]}, "unknown coordinate 'x'"),
         ({"release": ["E"]}, "no constraint 'E'"),

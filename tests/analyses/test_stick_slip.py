@@ -185,7 +185,7 @@ def test_what_is_wrong_is_said(more, words):
         ("foot", "z", "along must lie in the plane of 'foot'; 1 of it is along the normal"),
         ("foot", (1, 0, 1), r"0\.707 of it is along the normal"),
         ("boot", "x", "unknown constraint 'boot'"),
-        ("stop", "x", "'stop' is no rigid contact"),
+        ("stop", "x", "'stop' is not a rigid contact"),
     ],
 )
 def test_friction_of_no_contact_or_along_its_normal_is_refused(contact, along, words):

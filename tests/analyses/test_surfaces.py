@@ -356,7 +356,7 @@ def test_a_point_slides_over_terrain():
         ({**ELLIPSE, "y": "0.3*sin(2*s)"}, r"crosses itself: near s = .* and s = "),
         ({**ELLIPSE, "x": "0.2*cos(s)", "y": "-0.3*sin(s)"}, "runs clockwise"),
         ({**ELLIPSE, "span": (1, 1)}, "must rise from end to end"),
-        ({**ELLIPSE, "x": "s**3", "y": "s**2", "span": (-1, 1)}, "stands still at s = 0"),
+        ({**ELLIPSE, "x": "s**3", "y": "s**2", "span": (-1, 1)}, "zero speed at s = 0"),
         ({**ELLIPSE, "x": "0.2*cos(s)", "y": "0.02*sin(s)", "inside": True}, "does not fit into the curve at s ="),
         ({"kind": "curve", "axis": "z", "start": "x", "x": "s"}, "needs x, y and span"),
         (

@@ -147,7 +147,7 @@ def test_a_motion_through_a_stop_is_not_trusted():
 
 def test_a_motion_that_leans_on_a_stop_says_so():
     inverse = da.inverse_dynamics(pendulum(lower=0.2), {"pivot": "0.2"}, 1.0)
-    assert not inverse.certificate.trusted and "leans on 'wall'" in str(inverse.certificate)
+    assert not inverse.certificate.trusted and "presses on 'wall'" in str(inverse.certificate)
 
 
 def test_positions_beyond_a_stop_are_neither_assembled_nor_in_reach():

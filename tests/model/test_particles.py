@@ -189,7 +189,7 @@ def test_a_joint_beside_a_particle_would_hold_it_and_is_refused(kind: str):
     model.particle("bob", 1.0, (1, 0, 0))
     axis = {"axis": "y"} if kind == "revolute" else {}
     model.joint(kind, "pin", "ground", "bob", point=(0, 0, 0), **axis)
-    with pytest.raises(da.ModelError, match=r"'bob' is a particle, which does not turn(.|\n)*model\.body\('bob'"):
+    with pytest.raises(da.ModelError, match=r"'bob' is a particle, which cannot rotate(.|\n)*model\.body\('bob'"):
         da.simulate(model, 1.0)
 
 

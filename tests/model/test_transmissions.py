@@ -147,7 +147,7 @@ def test_out_of_the_plane_of_its_wheels_a_cable_is_not_trusted():
 
 
 def test_a_run_does_not_begin_out_of_the_plane():
-    with pytest.raises(da.ModelError, match=r"cable 'rope' comes in 0\.4\d+ rad out of the plane of its wheels"):
+    with pytest.raises(da.ModelError, match=r"cable 'rope' is 0\.4\d+ rad out of the plane of its wheels"):
         da.simulate(crane(0.0), 0.1, initial={"F": (1, 0, 0, 0, R, 0.5, -1)})
 
 

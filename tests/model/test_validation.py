@@ -149,9 +149,9 @@ BLAMED: list[tuple[str, Any, str, str]] = [
     ("bodies[3].name", "sub.rim", "bodies", "same full name"),
     ("name", "a\x1bb", "name", "control characters"),
     ("outputs[0].unit", "\x07", "outputs[0].unit", "control characters"),
-    ("parameters.lambda", 1.0, "parameters.lambda", "no formula can name"),
+    ("parameters.lambda", 1.0, "parameters.lambda", "cannot be used in formulas"),
     ("parameters.t", 1.0, "parameters.t", "taken"),
-    ("parameters._x", 1.0, "parameters._x", "no formula can name"),
+    ("parameters._x", 1.0, "parameters._x", "cannot be used in formulas"),
     # references between elements
     ("joints[0].bodies[1]", "b00", "joints[0].bodies[1]", "unknown body 'b00'"),
     ("joints[0].bodies[1]", "ground", "joints[0].bodies", "two different bodies"),

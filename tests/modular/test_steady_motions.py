@@ -82,7 +82,7 @@ def test_motor_at_speed() -> None:
 
 
 def test_what_cannot_be_steady_is_refused() -> None:
-    with pytest.raises(DalembertError, match=r"steady: 'theta' is no velocity; there are phi\.d, theta\.d"):
+    with pytest.raises(DalembertError, match=r"steady: 'theta' is not a velocity; there are phi\.d, theta\.d"):
         da.equilibrium(pendulum(1), steady={"theta": 1.0})
     P = da.Subsystem("P")
     a = P.coordinates("a")

@@ -169,7 +169,7 @@ def test_an_invariant_with_a_bend_ends_the_run():
     """Variables of any kind have no impulse, which would tell how they jump."""
     run = da.simulate(track(lambda x: sp.Max(x - sp.S.Half, 0)), 1.0, initial={"x": 0.0, "x.d": 1.0})
     assert not run.certificate.finished and run.values("time")[-1] == pytest.approx(0.5)
-    assert "jump by 1, where invariant track goes over" in run.certificate.message
+    assert "jump by 1, where invariant track switches to another branch" in run.certificate.message
 
 
 def test_an_invariant_that_jumps_ends_the_run():

@@ -74,7 +74,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(da.DalembertError, match="unknown direction 'up'"):
         S.event("up", S.y, direction="up", stop=True)
     S.event("late", S.y.dd, stop=True)
-    with pytest.raises(da.DalembertError, match=r"'y\.dd' is no variable below the highest order"):
+    with pytest.raises(da.DalembertError, match=r"'y\.dd' is not a variable below the highest order"):
         da.simulate(S, 1.0)
     other = ball()
     other.event("twice", other.y, stop=True)

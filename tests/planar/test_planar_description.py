@@ -186,7 +186,7 @@ def test_groups_that_cannot_be():
     w = da.library.whitworth()
     for groups, words in (
         ({"a": ["crank"]}, "slider, coupler, rocker in no group"),
-        ({"a": ["crnk"]}, "'crnk' is no body; did you mean crank"),
+        ({"a": ["crnk"]}, "'crnk' is not a body; did you mean crank"),
         ({"a": ["crank", "crank"]}, "'crank' is in 'a' already"),
         (
             {"a": ["crank"], "b": ["slider", "coupler", "rocker"]},

@@ -136,7 +136,7 @@ def test_what_cannot_be_named_where():
     for analysis in (da.equilibrium, lambda m: da.derive(m, "lagrange")):
         with pytest.raises(da.DalembertError, match="formulas name reaction"):
             analysis(sled())
-    with pytest.raises(da.ModelError, match="knows neither accelerations nor reactions"):
+    with pytest.raises(da.ModelError, match="has neither accelerations nor reactions"):
         da.simulate(sled(), 0.1, formulation="canonical")
 
 

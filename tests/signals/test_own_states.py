@@ -223,12 +223,12 @@ MESSAGES = [
     (lambda m: m.state("k", rate="1"), "a parameter has the same name"),
     (lambda m: m.state("v", rate="1"), "a state or an input has the same name"),
     (lambda m: m.state("t", rate="1"), "the name is taken"),
-    (lambda m: m.state("a b", rate="1"), "no formula can name it"),
+    (lambda m: m.state("a b", rate="1"), "cannot be used in formulas"),
     (lambda m: m.body("b", mass="v"), "names the input 'v'"),
     (lambda m: m.body("b", mass="i"), "names the state 'i'"),
     (lambda m: m.drive("shaft", "i*t"), "names the state 'i'; a drive may name"),
-    (lambda m: m.input("w", "1 + w"), "needs itself: w → w"),
-    (lambda m: (m.input("w", "q(shaft)"), m.drive("shaft", "w")), "depends on the motion and stands in"),
+    (lambda m: m.input("w", "1 + w"), "depends on itself: w → w"),
+    (lambda m: (m.input("w", "q(shaft)"), m.drive("shaft", "w")), "depends on the motion and is used in"),
     (lambda m: m.output("o", "sinn(t)"), "unknown function 'sinn'"),
 ]
 

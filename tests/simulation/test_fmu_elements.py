@@ -83,7 +83,7 @@ def test_it_is_the_motion_of_one_whole(version, tmp_path):
     for change, words in (
         ({"inputs": {"angel": "q(A)"}}, "no variable 'angel'; its input variables are angle, rate"),
         ({"outputs": {"torque": "nothing"}}, "no variable 'nothing'"),
-        ({"inputs": {"effort": "q(A)"}}, "'effort' is no input, but output"),
+        ({"inputs": {"effort": "q(A)"}}, "'effort' is not an input, but output"),
     ):
         wrong = arm()
         wrong.fmu("servo", str(path), **{"step": 0.1, "inputs": {}, "outputs": {"torque": "effort"}, **change})

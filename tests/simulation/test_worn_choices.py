@@ -166,7 +166,7 @@ def test_what_cannot_follow_a_switch_says_so(formulation: str):
     model.constraint("brake", f"u({joint})", level="velocity", active=False)
     model.event("stop", "t - 0.1", switch={"brake": True})
     dynamics = da.compile(model, formulation=formulation, coordinates="generalized")
-    words = f"formulation '{formulation}' is made for the constraints that the model begins with"
+    words = f"formulation '{formulation}' is made for the constraints that act at the start"
     run = da.simulate(dynamics, 0.2)
     assert not run.certificate.trusted
     assert f"event 'stop': {words}" in str(run.certificate)

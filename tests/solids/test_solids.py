@@ -172,7 +172,7 @@ def test_refused_at_the_call(fields, words):
 @pytest.mark.parametrize(
     ("solid", "path", "words"),
     [
-        ("{kind: rod, start: [0, 0, 0], end: [0, 0, 0], radius: 1}", "solid.end", "its two ends are the same point"),
+        ("{kind: rod, start: [0, 0, 0], end: [0, 0, 0], radius: 1}", "solid.end", "both ends are the same point"),
         ("{kind: rod, start: [0, 0, 0], end: [b, 0, 0]}", "solid.end[0]", "unknown parameter 'b'"),
         ("{kind: rood}", "solid", "did you mean rod? one of rod, cylinder"),
         ("{start: [0, 0, 0]}", "solid", "kind is missing"),

@@ -25,7 +25,7 @@ def load(path: str | Path) -> Trajectory | SystemTrajectory:
     a subsystem, and its inverse dynamics, come without equations.
 
     Raises:
-        DalembertError: there is no such file, it is no result, or it was changed or damaged since it was written.
+        DalembertError: the file does not exist, is not a result, or was changed or damaged since it was written.
 
     Args:
         path: a file that ``run.save`` wrote.

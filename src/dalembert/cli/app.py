@@ -443,7 +443,7 @@ def bench(
         Path | None, typer.Option(help="Folder for bench.md and bench.html, or with --fuzz for failed cases.")
     ] = None,
     fuzz: Annotated[
-        float | None, typer.Option(help="Try random models, runs and hostile files instead, for so many seconds.")
+        float | None, typer.Option(help="Try random models, runs and hostile files instead, for this many seconds.")
     ] = None,
     only: Annotated[
         str | None, typer.Option(help="With --fuzz: only models, runs, files, exports, planar or systems.")

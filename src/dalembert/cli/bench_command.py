@@ -30,7 +30,7 @@ def run_bench(problems: list[str] | None, quick: bool, folder: Path | None) -> b
             for name in (name for name in DIAGRAMS if not problems or name in problems):
                 tell(f"{name}: work and precision")
                 curves += work_precision(name)
-    table = Table(title=f"{len(rows)} ways through {len({row.problem for row in rows})} public problems")
+    table = Table(title=f"{len(rows)} methods on {len({row.problem for row in rows})} public problems")
     for title in ("problem", "way", "error", "must be", "verdict"):
         table.add_column(title, overflow="fold")
     table.add_column("ms", justify="right")

@@ -50,7 +50,7 @@ class ContactFriction(DryFriction):
     def among(self, flat: Any) -> ContactFriction:
         contact, scope = flat.constraints[self.contact]
         if not isinstance(contact, RigidContact) or scope != flat.constraints[self.name][1]:
-            problem = f"constraint {self.name!r}: {self.contact!r} is no rigid contact of the same model"
+            problem = f"constraint {self.name!r}: {self.contact!r} is not a rigid contact of the same model"
             raise ModelError(Problem(problem, "constraints", "name a constraint of kind rigid-contact"))
         self._check_across(contact, flat)
         made = self.model_copy()

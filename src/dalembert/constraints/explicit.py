@@ -41,7 +41,7 @@ class Explicit(Constraint):
         if not site.check_coordinate("joint", self.joint) or sizes is None:
             return
         if sizes.quaternions:
-            message = f"joint {self.joint!r} turns freely, which no angles or lengths say"
+            message = f"joint {self.joint!r} rotates freely in space, which angles or lengths cannot prescribe"
             site.report("joint", message, "build it of joints with angles and lengths")
         elif len(self.formulas) != sizes.nq:
             message = f"expected {sizes.nq} formulas for joint {self.joint!r}, got {len(self.formulas)}"

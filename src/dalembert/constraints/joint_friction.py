@@ -57,7 +57,7 @@ class Friction(DryFriction):
         if self.law == "bristle" and self.stiffness is None:
             site.report("stiffness", "bristles need a stiffness", "stiffness: 1e6")
         if self.law == "bristle" and self.damping is not None and site.value(self.damping) == 0:
-            message = f"bristles in joint {self.joint!r} need a damping above zero: through it they give way"
+            message = f"bristles in joint {self.joint!r} need a damping above zero, or they cannot yield"
             site.report("damping", message, "leave damping out for √stiffness")
         if self.law == "bristle" and self.static is not None and self.stribeck is None:
             message = "bristles go from static to coefficient over a velocity, which is not given"

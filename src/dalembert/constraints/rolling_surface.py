@@ -70,7 +70,7 @@ class RollingSurface(Constraint):
                 site.report("surface", message, "e.g. sqrt(a**2*x**2 + b**2*y**2 + c**2*z**2)")
                 return
             if abs(double - 2 * height) > ROUNDED * abs(height):
-                message = "surface is no support function: h(2 n) must be 2 h(n)"
+                message = "surface is not a support function: h(2 n) must be 2 h(n)"
                 site.report("surface", message, "a sphere is r*sqrt(x**2 + y**2 + z**2)")
                 return
             bends = site.vector(_at(slope.diff(d), n) for slope in _slopes(self.surface) for d in DIRECTION)

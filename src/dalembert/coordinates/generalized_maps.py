@@ -173,7 +173,7 @@ def _cycle(found: dict[int, tuple[str, sp.Expr]], needs: dict[int, set[int]], do
     names = [found[k][0] for k in [*line[line.index(i) :], i]]
     said = " → ".join(repr(name) for name in dict.fromkeys(names)) + f" → {names[0]!r}"
     return Problem(
-        f"explicit constraints need each other in a circle: {said}", "constraints", "give one of them freely"
+        f"explicit constraints depend on each other in a circle: {said}", "constraints", "give one of them freely"
     )
 
 

@@ -184,7 +184,7 @@ class TreeMotion(FormulaMotion):
     def own_state(self, name: str) -> Any:
         if self.own_states is None:
             raise ModelError(
-                f"state {name!r} stands in a formula whose time derivatives are needed, and those of a state need "
+                f"state {name!r} appears in a formula whose time derivatives are needed, and those of a state need "
                 f"accelerations.  Fix: name joints and bodies only, or t"
             )
         return self.own_states[name]

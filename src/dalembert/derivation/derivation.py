@@ -221,7 +221,7 @@ class Derivation:
         formulation, title: the formalism, and what it is called.
         setup: what was derived from: coordinates, symbols, parameters.
         time, coordinates, rates: symbols of t, q and q̇.
-        velocities, accelerations: symbols of w, which is integrated besides q, and of ẇ.
+        velocities, accelerations: symbols of w, which is integrated together with q, and of ẇ.
         multipliers: symbols of λ, one for each constraint that the formalism keeps.
 
     Example:
@@ -344,7 +344,7 @@ class Derivation:
 
     @property
     def assumptions(self) -> list[sp.Expr]:
-        """What is taken to be positive; elsewhere the equations read differently."""
+        """What is assumed to be positive; otherwise the equations have another form."""
         return list(self._mathematics.assumptions)
 
     @cached_property

@@ -77,8 +77,8 @@ IDEAS: dict[str, Idea] = {
         ),
     ),
     "boltzmann-hamel": Idea(
-        r"Lagrange's equations in quasi-velocities $u$, which are no rates of coordinates; the structure "
-        r"coefficients $\gamma$ tell by how much they are not.",
+        r"Lagrange's equations in quasi-velocities $u$, which need not be rates of coordinates; the structure "
+        r"coefficients $\gamma$ measure how far they are from being rates.",
         (
             r"\frac{\mathrm{d}}{\mathrm{d}t} \frac{\partial T}{\partial u_{i}}",
             r"- \sum_{r} W_{ri} \frac{\partial T}{\partial q_{r}}",

@@ -194,7 +194,7 @@ class Dynamics:
     )
 
     def equations(self, tau: np.ndarray | None = None) -> Equations:
-        """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
+        """The equations over CasADi symbols anew; without forces other than those of the model unless τ is given."""
         return self.kernels.equations(tau)
 
     def rolled(self, parameters: Values = None) -> Rolled | None:
@@ -434,7 +434,7 @@ class Dynamics:
         return Alignment(normal, 1.0 - normal)
 
     def context(self, parameters: Values = None) -> Context:
-        """What native code works on, for one run or some evaluations."""
+        """The record that native code works on, for one run or some evaluations."""
         return make_context(self.kernels, parameters)
 
     def evaluation(self, parameters: Values) -> Context:
@@ -457,7 +457,7 @@ class Dynamics:
 
     @property
     def follows_switches(self) -> bool:
-        """False for a formulation that does not know what closes or sticks during a run."""
+        """False for a formulation that cannot handle contacts or friction that close or stick during a run."""
         return self.kernels.variables is None and self.formulation.follows_switches
 
     def _refuse_closed(self, values: np.ndarray) -> None:
@@ -466,8 +466,9 @@ class Dynamics:
         closed = [name for name, switch in switches.items() if values[self.parameter_names.index(switch)]]
         if closed:
             raise ModelError(
-                f"formulation {self.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
-                f"sticks later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
+                f"formulation {self.formulation.name!r} uses variables of its own and cannot handle contacts or "
+                "friction that close or "
+                f"stick later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
             )
 
     @public

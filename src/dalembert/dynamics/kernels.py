@@ -154,7 +154,7 @@ class KernelSet(ABC):
 
     @abstractmethod
     def equations(self, tau: np.ndarray | None = None) -> BlockEquations:
-        """The equations over CasADi symbols anew; without forces besides those of the model unless τ is given."""
+        """The equations over CasADi symbols anew; without forces other than those of the model unless τ is given."""
 
     @abstractmethod
     def moved(self, q: np.ndarray, du: np.ndarray) -> np.ndarray:
@@ -208,7 +208,7 @@ class KernelSet(ABC):
 
     @made_once
     def tau(self) -> Any:
-        """Forces on all velocities besides those of the model, in the same form."""
+        """Forces on all velocities in addition to those of the model, in the same form."""
         return CASADI.symbols("tau", self.nv)
 
     @made_once
@@ -232,7 +232,7 @@ class KernelSet(ABC):
 
     @cached_property
     def variables(self) -> Variables | None:
-        """What is integrated, if it is not (q, u)."""
+        """The integrated variables, if not (q, u)."""
         return self.formulation.variables(self.sizes)
 
     @property

@@ -143,7 +143,7 @@ def _take_contacts(kernels: KernelSet, context: Context) -> None:
     joints = [name for name, gap in zip(flat.frictions, gaps, strict=True) if gap is None]
     if joints:
         raise ModelError(
-            f"steps with impulses know friction of rigid contacts, not of joints ({', '.join(joints)}).  "
+            f"steps with impulses handle friction of rigid contacts, not of joints ({', '.join(joints)}).  "
             f"Fix: another integrator, such as 'dopri8'"
         )
     two = [name for name in flat.frictions if flat.constraints[name][0].static is not None]
@@ -230,8 +230,8 @@ def _problem_in_variables(kernels: KernelSet, variables: Variables, asked: Asked
     parameters, needs, start, active = asked
     if kernels.assumes or len(kernels.feedback[1]):
         raise ModelError(
-            f"formulation {kernels.formulation.name!r} integrates {variables.what} and knows neither accelerations nor "
-            f"reactions where formulas name them.  Fix: formulation='lagrange-multipliers', or 'recursive'"
+            f"formulation {kernels.formulation.name!r} integrates {variables.what} and has neither accelerations nor "
+            f"reactions for the formulas that name them.  Fix: formulation='lagrange-multipliers', or 'recursive'"
         )
     mixed = variables.mixed if MIXED in needs else None
     if not set(needs) <= {"rhs", "retract", "jacobian", *([] if mixed is None else [MIXED])}:

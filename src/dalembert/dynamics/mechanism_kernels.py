@@ -47,8 +47,8 @@ class MechanismKernels(KernelSet):
 
     @made_once
     def traced(self) -> Equations:
-        """The equations over CasADi symbols, with forces τ besides those of the model: one object for all kernels, so
-        that what they share is traced once.
+        """The equations over CasADi symbols, with forces τ in addition to those of the model: one object for all
+        kernels, so that shared parts are traced once.
         """
         return self.equations(self.tau[1])
 

@@ -76,7 +76,9 @@ def formula_of_motion(dynamics: Dynamics, text: str) -> sp.Expr:
         formula = parse(text, tables=True)
     except ExpressionError as error:
         known = ", ".join([*flat.outputs, *flat.joints])
-        raise DalembertError(f"outputs: {text!r} is no output, joint or formula ({error}); known: {known}") from None
+        raise DalembertError(
+            f"outputs: {text!r} is not an output, joint or formula ({error}); known: {known}"
+        ) from None
     formula = flat.settled(formula)
     unknown = [symbol.name for symbol in parameters_of(formula) if symbol.name not in flat.parameters]
     for ref in references(formula):

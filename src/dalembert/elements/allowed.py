@@ -45,7 +45,7 @@ class Allowed:
 
 _ALL = OF_POSITION | OF_VELOCITY
 _LEVEL = "an equation at velocity level may not name accelerations and reactions, which follow from it"
-PARAMETERS = Allowed("nothing", "only parameters may stand here")
+PARAMETERS = Allowed("nothing", "only parameters are allowed here")
 TIMES = Allowed("`t` and inputs", "a drive may name t, inputs and parameters only", time=True)
 MOTION = Allowed("`t`, states, inputs and all references", time=True, quantities=_ALL | OF_FORCES | {symbols.STATE})
 SIGNALS = Allowed(

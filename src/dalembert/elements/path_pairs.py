@@ -350,8 +350,8 @@ def check_path(site: Site, path: str, surface: Surface) -> None:
         return
     speed = np.hypot(*T.T)
     if speed.min() <= 1e-6 * speed.max():
-        message = f"the curve stands still at s = {s[np.argmin(speed)]:.4g}: it has no direction there"
-        site.report(f"{path}.{_where(surface)}", message, "a span without that point, or another way to count s")
+        message = f"the curve has zero speed at s = {s[np.argmin(speed)]:.4g}: it has no direction there"
+        site.report(f"{path}.{_where(surface)}", message, "a span without that point, or another parameter s")
         return
     closed = np.hypot(*(P[0] - P[-1])) <= CLOSED * np.abs(P).max()
     if closed and abs(T[0] @ [T[-1][1], -T[-1][0]]) > 1e-6 * speed[0] * speed[-1]:
@@ -363,7 +363,7 @@ def check_path(site: Site, path: str, surface: Surface) -> None:
         site.report(f"{path}.{_where(surface)}", message, "a curve that comes to no point twice")
     elif closed and np.sum(P[:-1, 0] * P[1:, 1] - P[1:, 0] * P[:-1, 1]) < 0:
         message = "the curve runs clockwise about its axis, so that its outside is inside"
-        site.report(f"{path}.{_where(surface)}", message, "count s the other way, or turn the axis")
+        site.report(f"{path}.{_where(surface)}", message, "reverse s, or the axis")
 
 
 def _where(surface: Surface) -> str:

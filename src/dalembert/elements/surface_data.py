@@ -20,9 +20,9 @@ __all__ = ["At", "Placed", "Surface", "Touching", "is_path", "settled"]
 
 ANGLE, ALONG = parameter("angle"), parameter("s")
 WAY, ACROSS = parameter("x"), parameter("y")
-POLAR = Allowed("`angle` (curves only)", "only parameters, and angle on a curve, may stand here", local=("angle",))
-PATH = Allowed("`s`", "only parameters and s may stand here", local=("s",))
-GROUND = Allowed("`x`, `y` along `start` and across it", "only parameters, x and y may stand here", local=("x", "y"))
+POLAR = Allowed("`angle` (curves only)", "only parameters, and angle on a curve, are allowed here", local=("angle",))
+PATH = Allowed("`s`", "only parameters and s are allowed here", local=("s",))
+GROUND = Allowed("`x`, `y` along `start` and across it", "only parameters, x and y are allowed here", local=("x", "y"))
 TINY = 1e-30  # under roots that vanish where a disc lies flat: finite derivatives there
 ASIDE = 1e-20  # (m) by which angles are taken beside the middle of a curve, where they have no slope
 SAMPLES = 720  # of a curve, looked at while it is checked

@@ -72,7 +72,7 @@ def _check_kinds(site: Site, surfaces: tuple[Surface, Surface]) -> None:
         site.report("surfaces", message, "spheres or points where it touches, against a plane, a sphere or a curve")
     elif not any(b in PAIRS.get(a, {}) for a, b in (_kinds(surfaces), _kinds(surfaces)[::-1])):
         known = ", ".join(sorted(f"{a} and {b}" for a, others in PAIRS.items() for b in others))
-        site.report("surfaces", f"{kinds[0]} against {kinds[1]} is no pair that is known", f"one of {known}")
+        site.report("surfaces", f"{kinds[0]} against {kinds[1]} is not a pair that can touch", f"one of {known}")
 
 
 def _is_hollow(surface: Surface) -> bool:

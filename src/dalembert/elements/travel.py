@@ -52,7 +52,7 @@ def check_travel(site: Site, of: sp.Expr, lower: sp.Expr | None, upper: sp.Expr 
     if lower is None and upper is None:
         site.report("lower", "neither lower nor upper is given", "lower: -1, upper: 1")
     if low is not None and high is not None and not low < high:
-        site.report("upper", f"the limits are the wrong way round: lower {low:g}, upper {high:g}", "swap them")
+        site.report("upper", f"the limits are swapped: lower {low:g}, upper {high:g}", "swap them")
     found = references(of)
     if not found:
         site.report("of", f"{of} does not move", "name a coordinate, e.g. of: q(knee)")

@@ -233,7 +233,9 @@ def number(expression: sp.Expr, values: dict[str, float] | None = None) -> float
 
     def lookup(atom: sp.Symbol | Reference) -> float:
         if isinstance(atom, Reference):
-            raise ExpressionError(f"{atom.quantity}({atom.element}) has no fixed value; only parameters may stand here")
+            raise ExpressionError(
+                f"{atom.quantity}({atom.element}) has no fixed value; only parameters are allowed here"
+            )
         if values is None or atom.name not in values:
             raise ExpressionError(f"unknown name {atom.name!r} in {to_text(expression)}")
         return values[atom.name]

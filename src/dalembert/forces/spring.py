@@ -25,7 +25,9 @@ class Spring(Force):
     at: tuple[Vector, Vector] = Field(description="attachment points in the reference configuration (m)")
     stiffness: Formula = Field(0, validate_default=True, description="k (N/m)")
     damping: Formula = Field(0, validate_default=True, description="c (N s/m)")
-    length: Formula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
+    length: Formula | None = Field(
+        None, description="free length l₀ (m); default: the length in the reference configuration"
+    )
     frame: FrameName = Field("world", description="'world', 'body' (each point in its own body), or a body's name")
 
     def check(self, site: Site) -> None:

@@ -60,7 +60,7 @@ class Augmented(PenaltyRows):
         alpha: penalty, as a multiple of the largest entry of M.
         omega, mu: frequency (1/s) and damping ratio with which violations die out; each of the three may differ by row
             or constraint (see :class:`Penalty`).
-        iterations: at most so many after the first solution; 0 is the penalty method.
+        iterations: largest number after the first solution; 0 is the penalty method.
         tolerance: iterations end when velocities or accelerations change by less than this, relative.
     """
 

@@ -76,7 +76,7 @@ class LagrangeMultipliers(BlockFormulation):
     solve: str = "null-space"
 
     def __post_init__(self) -> None:
-        check_known(f"{self.name}: unknown way", self.solve, SOLVERS)
+        check_known(f"{self.name}: unknown option", self.solve, SOLVERS)
 
     def chosen_solver(self) -> Native:
         return SOLVERS[self.solve]

@@ -129,7 +129,7 @@ def _accurate(
     error, accuracy = difference(run, truth, size), run.certificate.accuracy or np.inf
     judged.comparisons += 1
     if not error <= accuracy and not difference(tight(OTHER), truth, size) <= UNSURE * accuracy:
-        judged.skipped = "the truth is not known well enough"
+        judged.skipped = "the reference is not accurate enough"
         return
     if not error <= accuracy:
         words = f"trusted with an error of {error:.1e}, accuracy {accuracy:.0e}\n{run.certificate}"

@@ -140,7 +140,7 @@ class AdaptiveSteps(Integrator):
 
     Args:
         max_step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
     """
 
     max_step: float = math.inf
@@ -166,7 +166,7 @@ class EqualSteps(Stepwise):
 
     Args:
         step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
     """
 
     step: float = 1e-3

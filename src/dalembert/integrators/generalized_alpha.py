@@ -192,7 +192,7 @@ class GeneralizedAlpha(Stepwise):
     Args:
         step: longest step (s).
         spectral_radius: at infinite frequency, from 0 (all damping) to 1 (none).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
 
     Reference: O. Brüls, A. Cardona, M. Arnold, "Lie group generalized-α time integration of constrained flexible
     multibody systems", Mech. Mach. Theory 48 (2012) 121-137.

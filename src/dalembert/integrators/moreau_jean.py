@@ -58,7 +58,7 @@ class MoreauJean(EqualSteps):
 
     Args:
         step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
 
     References: J. J. Moreau, "Numerical aspects of the sweeping process", Comput. Methods Appl. Mech. Engrg. 177 (1999)
     329-349; M. Jean, "The non-smooth contact dynamics method", ibid. 235-257.

@@ -96,7 +96,7 @@ class MuntheKaas(EqualSteps):
 
     Args:
         step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
 
     Reference: H. Munthe-Kaas, "High order Runge-Kutta methods on manifolds", Appl. Numer. Math. 29 (1999) 115-127.
     """

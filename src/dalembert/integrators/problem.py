@@ -136,7 +136,7 @@ class Step(Record):
         more_powers: of θ in the solution within a step, beyond the third.
         fixed: longest step of a method with fixed steps; 0 if it chooses its steps, the next one in ``Memory.h``.
         stretch: a step that would meet the end of the run if it were longer by this, relative, ends there.
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
         watch: end the run when it turns out stiff.
         rtol, atol: local error allowed, relative and absolute, of a method that chooses its steps.
         lenient: it takes larger errors, as its estimate has a lower order than the method: of smooth motion only.

@@ -421,7 +421,7 @@ class FixedStep(EqualSteps):
 
     Args:
         step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
     """
 
     stages: ClassVar[np.ndarray]

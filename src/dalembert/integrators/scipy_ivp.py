@@ -78,7 +78,7 @@ class SciPy(AdaptiveSteps):
     def advance(self, problem: Problem, memory: Memory, times: np.ndarray, out: np.ndarray, monitor: Monitor) -> Status:
         if problem.n_events > problem.n_branches:
             raise DalembertError(
-                f"integrator {self.name!r} knows no events.  Fix: another integrator, such as 'dopri8'"
+                f"integrator {self.name!r} does not handle events.  Fix: another integrator, such as 'dopri8'"
             )
         try:
             return self._steps(problem, memory, times, out, monitor)

@@ -171,7 +171,7 @@ class Variational(EqualSteps):
 
     Args:
         step: longest step (s).
-        max_steps: gives up after so many.
+        max_steps: most steps before the run is given up.
 
     References: J. E. Marsden, M. West, "Discrete mechanics and variational integrators", Acta Numerica 10 (2001);
     H. C. Andersen, "RATTLE", J. Comput. Phys. 52 (1983) 24-34.

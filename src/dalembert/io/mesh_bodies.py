@@ -24,7 +24,7 @@ CLOSED = 1e-6  # the sum of all area vectors, relative to the area: zero for a c
 def mesh_body(
     file: str | Path, *, mass: float | None = None, density: float | None = None, scale: Any = 1.0, pose: Any = None
 ) -> dict[str, Any]:
-    """Fields of a body from an STL or OBJ file: mass, center of mass, inertia and what is drawn.
+    """Fields of a body from an STL or OBJ file: mass, center of mass, inertia and shapes.
 
         model.body("bracket", **da.mesh_body("bracket.stl", density=2700, scale=0.001))
 

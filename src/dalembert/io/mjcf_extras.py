@@ -120,7 +120,7 @@ class Extras:
             bad = [name for name in names if self.joints.get(name, ("", 0))[0] not in ("hinge", "slide")]
             if bad or not node.get("joint1"):
                 what = clip(bad[0]) if bad else ""
-                self.report.problem(node, f"{node.label}: {what!r} is no hinge or slide")
+                self.report.problem(node, f"{node.label}: {what!r} is not a hinge or slide")
                 continue
             numbers = self.report.numbers(node, "polycoef")
             c = [*(numbers if numbers is not None else [0.0, 1.0]), 0, 0, 0, 0, 0][:5]

@@ -29,7 +29,7 @@ _COMPILER = (
 
 
 def expand(root: Node, report: Report) -> Node:
-    """The document with every ``include`` replaced by what the file holds; only files beside the model are read."""
+    """The document with every ``include`` replaced by what the file holds; only files next to the model are read."""
     folder = None if root.file is None else root.file.resolve().parent
     state = {"count": 0, "bytes": 0}
 
@@ -67,9 +67,9 @@ def _included(node: Node, folder: Path | None, line: tuple[Path, ...], report: R
     except (OSError, RuntimeError, ValueError):
         allowed, exists, path = True, False, folder
     if not allowed:
-        report.problem(node, f"include {clip(name)!r} lies outside the folder of the model", "put it beside the model")
+        report.problem(node, f"include {clip(name)!r} lies outside the folder of the model", "put it next to the model")
     elif not exists:
-        report.problem(node, f"include: there is no file {clip(name)!r} beside the model")
+        report.problem(node, f"include: there is no file {clip(name)!r} next to the model")
     elif path in line:
         report.problem(node, f"include {clip(name)!r}: the file includes itself")
     else:

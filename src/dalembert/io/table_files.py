@@ -116,7 +116,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{path}: is no text.  Fix: a file with numbers in columns, such as CSV") from None
+        raise InputError(f"{path}: is not text.  Fix: a file with numbers in columns, such as CSV") from None
     lines = [(i, line) for i, line in enumerate(text.splitlines(), 1) if line.strip() and line.lstrip()[0] != "#"]
     if not lines:
         raise InputError(f"{path}: is empty.  Fix: one line for each point, e.g. 0.5, 0.02")
@@ -126,7 +126,7 @@ def _rows(path: Path) -> list[tuple[int, list[str]]]:
     try:
         return [(i, row) for i, line in lines for row in csv.reader([line], delimiter=mark)]
     except csv.Error as error:  # such as a cell of more than 100 000 letters
-        raise InputError(f"{path}: is no table: {error}.  Fix: one number in each cell") from None
+        raise InputError(f"{path}: is not a table: {error}.  Fix: one number in each cell") from None
 
 
 def _is_number(cell: str) -> bool:

@@ -139,11 +139,11 @@ class _Files:
         except (OSError, RuntimeError, ValueError):
             raise refuse(f"file {name!r} cannot be opened") from None
         if not inside:
-            raise refuse(f"file {name!r} lies outside the folder of the model", "put it beside the model")
+            raise refuse(f"file {name!r} lies outside the folder of the model", "put it next to the model")
         if target.suffix.lower() not in SUFFIXES:
             raise refuse(f"file {name!r} must be a YAML file", "file: wheel.yaml")
         if not exists:
-            raise refuse(f"there is no file {name!r} beside the model", "check the name")
+            raise refuse(f"there is no file {name!r} next to the model", "check the name")
         if target in line:
             names = " → ".join(part.name for part in [*line[line.index(target) :], target])
             raise refuse(f"the model contains itself: {names}", "use two different files")

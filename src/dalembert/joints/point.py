@@ -50,7 +50,9 @@ class PointOnPlane(Product):
 class DistanceData(JointData):
     """With its length."""
 
-    length: Formula | None = Field(None, description="distance (m); default: as drawn", examples=[1])
+    length: Formula | None = Field(
+        None, description="distance (m); default: that of the reference configuration", examples=[1]
+    )
 
 
 class Distance(Product):

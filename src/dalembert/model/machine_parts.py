@@ -115,7 +115,7 @@ def pid(
     """A PID controller:  v = kp e + ki ∫e dt + kd de/dt, the derivative through a filter.
 
     Args:
-        error: e, a formula: what is wanted less what is.
+        error: e, a formula: the desired value minus the actual one.
         kp, ki, kd: gains.
         more: ``filter``, time constant of the derivative (s, 0.01); ``limits`` of the output: a number, or (least,
             largest); where it is limited the integral is held back, so that it does not wind up.
@@ -225,7 +225,7 @@ def sampled(model: Model, name: str, period: Any, values: Mapping[str, Any], *, 
 
     Args:
         period: T (s).
-        values: formulas by name. Each name becomes an input that stands still between the instants, zero at the start
+        values: formulas by name. Each name becomes an input that is constant between the instants, zero at the start
             unless the model has an input of this name; on the right stand the values before the instant.
         first: the first instant (s), a billionth of a period later; a run must not start behind it.
     """

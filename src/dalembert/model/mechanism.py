@@ -77,7 +77,7 @@ class Mechanism:
 
         def lookup(atom: sp.Symbol | Reference) -> Any:
             if isinstance(atom, Reference):
-                raise ExpressionError(f"{atom.quantity}({atom.element}) cannot stand here; only parameters can")
+                raise ExpressionError(f"{atom.quantity}({atom.element}) is not allowed here; only parameters are")
             if names is not None and atom.name in names:
                 return names[atom.name]
             if atom.name not in self.parameters:

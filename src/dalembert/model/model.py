@@ -54,7 +54,7 @@ class Model(Described, ElementMethods):
     """A mechanism: bodies, joints, constraints, forces, drives, events, parameters, sub-models.
 
     Geometry and inertia are given in world axes at the reference configuration, as CAD gives them. Numbers may be
-    formulas of parameters, which stay symbolic. The model knows nothing of coordinates or formulations.
+    formulas of parameters, which stay symbolic. The model is independent of coordinates and formulations.
 
     Args:
         name: of the mechanism.
@@ -352,8 +352,8 @@ class Model(Described, ElementMethods):
     # Bookkeeping
 
     def remove(self, name: str) -> None:
-        """Take an element out again: a body, joint, constraint, force, output, event or sub-model. What refers to it
-        must go too; ``validate`` says what is left over.
+        """Take an element out again: a body, joint, constraint, force, output, event or sub-model. Remove
+        everything that refers to it too; ``validate`` finds what is left.
         """
         name = getattr(name, "name", name)
         found = [(s, i) for s in SECTIONS for i, e in enumerate(getattr(self, s)) if getattr(e, "name", None) == name]

@@ -42,7 +42,7 @@ class InputSignal(Element):
     default: Annotated[Formula, MOTION] = Field(
         0,
         validate_default=True,
-        description="what it is unless a run says otherwise: a number, or a formula of t, states, other inputs, the "
+        description="default value, unless a run gives another: a number, or a formula of t, states, other inputs, the "
         "motion and parameters",
     )
     unit: str = Field("", description="for labels")

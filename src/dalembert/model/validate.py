@@ -206,7 +206,9 @@ def _check_parameter_name(place: Place, path: str, title: str, name: str) -> Non
         or unicodedata.normalize("NFKC", name) != name
     ):
         place.report(
-            path, f"{title}: no formula can name it", "use letters, digits and _, a letter first, and no word of Python"
+            path,
+            f"{title}: this name cannot be used in formulas",
+            "use letters, digits and _, a letter first, and no word of Python",
         )
 
 
@@ -239,7 +241,7 @@ def _check_signal(place: Place, path: str, title: str, signal: Any) -> None:
     if isinstance(signal, InputSignal):
         loop = input_loop(place.model, signal.name)
         if loop:
-            message = f"{title}: needs itself: {' → '.join(loop)}"
+            message = f"{title}: depends on itself: {' → '.join(loop)}"
             place.report(f"{path}.default", message, "let one of them be a state, which remembers its value")
         elif depends_on_motion(place.model, signal.default):
             _check_timed(place, f"{path}.default", title, place.model, name)
@@ -274,14 +276,14 @@ def _check_fmu(place: Place, path: str, title: str, unit: Any) -> None:
             place.report(at, f"{title}: input {name!r} is given twice", "leave out one of them")
     if not unit.inputs and not unit.outputs:
         place.report(
-            path, f"{title}: neither gets nor gives a value", "inputs={variable: formula}, outputs={input: variable}"
+            path, f"{title}: has neither inputs nor outputs", "inputs={variable: formula}, outputs={input: variable}"
         )
 
 
 def _check_submodel(place: Place, path: str, title: str, sub: Any) -> None:
     place.check_body(f"{path}.base", title, sub.base)
     if sub.base == sub.name or sub.base.startswith(f"{sub.name}."):
-        place.report(f"{path}.base", f"{title}: cannot stand on its own body {sub.base!r}", "base: ground")
+        place.report(f"{path}.base", f"{title}: cannot use its own body {sub.base!r}", "base: ground")
     check_placement(place, f"{path}.pose", title, sub.pose)
     if isinstance(sub.model, Model):
         known = sub.model.parameter_values
@@ -302,7 +304,7 @@ def _check_timed(place: Place, path: str, title: str, model: Model, name: str) -
     """An input that depends on the motion cannot stand where time derivatives are needed."""
     for constraint in model.constraints:
         if any(parameter(name) in parameters_of(given) for *_, given in formulas_in(constraint)):
-            message = f"{title}: input {name!r} depends on the motion and stands in constraint {constraint.name!r}"
+            message = f"{title}: input {name!r} depends on the motion and is used in constraint {constraint.name!r}"
             place.report(path, message, "a formula of t and parameters, or a force instead of the constraint")
 
 

@@ -60,13 +60,13 @@ def _check_solid(place: Place, path: str, title: str, solid: Solid) -> bool:
     if density and density[0] <= 0:
         place.report(f"{path}.density", f"{title}: density must be positive, got {density[0]:g}", "density: 7850")
     if start and start == values["end"]:
-        place.report(f"{path}.end", f"{title}: its two ends are the same point", "give it a length")
+        place.report(f"{path}.end", f"{title}: both ends are the same point", "give it a length")
     if axis and not any(axis):
         place.report(f"{path}.axis", f"{title}: axis must not be zero, got [0, 0, 0]", "e.g. axis: [0, 0, 1]")
     inner, radius = values.get("inner"), values.get("radius")
     if inner and radius and not 0 <= inner[0] < radius[0]:
         message = f"{title}: inner must be below the radius {radius[0]:g}, and not negative, got {inner[0]:g}"
-        place.report(f"{path}.inner", message, "leave inner out: it is full")
+        place.report(f"{path}.inner", message, "leave inner out for a solid one")
     return len(place.found) == before
 
 
@@ -151,7 +151,7 @@ def check_shape(place: Place, path: str, title: str, shape: Shape) -> None:
     if axis is not None and math.hypot(*axis) == 0:
         place.report(f"{path}.axis", f"{title}: axis must not be zero, got [0, 0, 0]", "e.g. axis: [0, 0, 1]")
     if shape.axis is not None and (shape.pose.rpy or shape.pose.quaternion or shape.pose.rotation):
-        message = f"{title}: axis and a rotation in pose exclude each other"
+        message = f"{title}: give axis or a rotation in pose, not both"
         place.report(f"{path}.axis", message, "leave one of them out")
     check_placement(place, f"{path}.pose", title, shape.pose)
     if shape.frame not in ("world", "body"):

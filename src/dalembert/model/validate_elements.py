@@ -113,7 +113,7 @@ def _check_particles(place: Place, path: str, title: str, joint: tuple[tuple[str
             continue
         at = place.vector(own.point)
         if at is not None and not np.allclose(at, here, atol=1e-9):
-            message = f"{title}: {name!r} is a particle, which does not turn, and lies elsewhere"
+            message = f"{title}: {name!r} is a particle, which cannot rotate, and is not at the point of the joint"
             fix = f"a body that turns, model.body({name!r}, mass=…, com=…), or a massless rod, model.distance(…)"
             place.report(f"{path}.point", message, fix)
 

@@ -142,7 +142,7 @@ def _check_signal(place: Place, path: str, title: str, formula: Any, allowed: Al
         rule = allowed.rule or "constraints may not depend on states"
         place.report(path, f"{title}: {_short(formula)!r} names the state {name!r}; {rule}", "use it in a force")
     elif kind == "input" and not allowed.time:
-        rule = allowed.rule or "what stands here may not change with time"
+        rule = allowed.rule or "this value may not change with time"
         place.report(path, f"{title}: {_short(formula)!r} names the input {name!r}; {rule}", "use a parameter")
 
 
@@ -160,8 +160,8 @@ def _check_reference(place: Place, path: str, title: str, atom: Any, allowed: Al
         place.report(path, f"{title}: {_short(atom)!r}{message}", fix)
 
     if quantity not in allowed.quantities:
-        what = "accelerations and forces that are not known yet" if quantity in OF_FORCES else "the motion"
-        rule = allowed.rule or "what stands here is needed before they are"
+        what = "accelerations and forces that are not computed yet" if quantity in OF_FORCES else "the motion"
+        rule = allowed.rule or "this formula is needed before they are"
         report(f" depends on {what}; {rule}", "use a parameter")
     elif quantity in (*LINE_QUANTITIES, *TURN_QUANTITIES):
         forces = {name: force for name, force in place.named_in("forces").items() if _measures(force, quantity)}

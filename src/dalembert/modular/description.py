@@ -238,7 +238,7 @@ class Description:
             return None
         place = self.locate(name)
         if place is None:
-            raise ModelError(f"{name!r} is no variable, parameter or input here")
+            raise ModelError(f"{name!r} is not a variable, parameter or input here")
         return place
 
     def names(self, expression: sp.Expr) -> frozenset[str]:

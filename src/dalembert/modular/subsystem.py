@@ -254,7 +254,7 @@ class Subsystem(Declarations):
             symbol = self._formula(key)
             if not isinstance(symbol, sp.Symbol):
                 raise ModelError(
-                    Problem(f"subsystem {self.name!r}, event {name!r}: {key} is no variable and no parameter")
+                    Problem(f"subsystem {self.name!r}, event {name!r}: {key} is neither a variable nor a parameter")
                 )
             given[symbol.name] = self._formula(value)
         self._events[name] = SystemEvent(name, self._formula(when), direction, stop, tuple(given.items()))
@@ -476,7 +476,7 @@ class Subsystem(Declarations):
         return equations_of(self, order, **options)
 
     def equations_of_motion(self) -> Any:
-        """What ``da.derive`` gives of a subsystem: its equations, which show themselves typeset."""
+        """The equations of a subsystem, as ``da.derive`` gives them; a notebook shows them typeset."""
         return self.equations()
 
 

@@ -54,8 +54,8 @@ def check_event(owner: str, event: SystemEvent, state: list[str], parameters: Ma
         if strange:
             raise ModelError(
                 Problem(
-                    f"subsystem {owner!r}, event {event.name!r}: {strange[0]!r} is no variable below the highest "
-                    f"order, parameter or input",
+                    f"subsystem {owner!r}, event {event.name!r}: {strange[0]!r} is not a variable below the highest "
+                    f"order, a parameter or an input",
                     fix="e.g. positions and velocities; accelerations are known after a step only",
                 )
             )
@@ -63,8 +63,9 @@ def check_event(owner: str, event: SystemEvent, state: list[str], parameters: Ma
         if name not in state and name not in parameters:
             raise ModelError(
                 Problem(
-                    f"subsystem {owner!r}, event {event.name!r} sets {name!r}, which is no variable below the highest "
-                    f"order and no parameter of its own",
+                    f"subsystem {owner!r}, event {event.name!r} sets {name!r}, which is neither a variable "
+                    "below the highest "
+                    f"order nor a parameter of its own",
                     fix=f"one of {', '.join(state[:6])}, …",
                 )
             )

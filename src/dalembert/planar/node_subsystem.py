@@ -132,7 +132,7 @@ def _owners(planar: Planar, groups: Mapping[str, Iterable[Any]]) -> dict[str, st
     for group, bodies in groups.items():
         for body in (getattr(one, "name", one) for one in bodies):
             if body not in known or body in owner:
-                said = f"is in {owner[body]!r} already" if body in owner else f"is no body; {nearest(body, known)}"
+                said = f"is in {owner[body]!r} already" if body in owner else f"is not a body; {nearest(body, known)}"
                 raise ModelError(Problem(f"group {group!r}: {body!r} {said}", "groups"))
             owner[body] = group
     left = [body for body in known if body not in owner]

@@ -265,7 +265,9 @@ class NodeSpring(Record):
     nodes: tuple[NodeName, NodeName] = Field(description="its ends")
     stiffness: PlainFormula = Field(0, validate_default=True, description="k (N/m)")
     damping: PlainFormula = Field(0, validate_default=True, description="c (N s/m)")
-    length: PlainFormula | None = Field(None, description="free length l₀ (m); default: the length as drawn")
+    length: PlainFormula | None = Field(
+        None, description="free length l₀ (m); default: the length in the reference configuration"
+    )
 
 
 class NodeForce(Record):

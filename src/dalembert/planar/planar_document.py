@@ -43,7 +43,7 @@ KIND = "planar"
 class PlanarDocument(Record):
     """A file of a planar mechanism."""
 
-    kind: Literal["planar"] = Field(description="tells a planar mechanism from a model")
+    kind: Literal["planar"] = Field(description="marks the file as a planar mechanism")
     name: str = Field(description="name of the mechanism")
     description: str = Field("", description="one line for lists")
     gravity: Point = Field((0, 0), validate_default=True, description="acceleration of free fall (m/s²)")

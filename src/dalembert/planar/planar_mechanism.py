@@ -76,7 +76,8 @@ class BaseNodes:
 class Planar(Described):
     """A planar mechanism: bodies by named nodes, joints between nodes, and whatever formulas add.
 
-    Drawn in the xy-plane, z toward the reader; angles are zero as drawn. It knows nothing of coordinates: ``to_model``
+    Drawn in the xy-plane, z toward the reader; angles are zero in the reference configuration. It is independent of
+    coordinates: ``to_model``
     makes a :class:`~dalembert.Model` with joint coordinates, ``to_subsystem`` the node model of the thesis.
 
     Args:
@@ -395,7 +396,8 @@ class Planar(Described):
         return values_along(self, motion_of(run), name)
 
     def draw(self, path: str | Path | None = None, *, at: Any = None, time: float | None = None, **options: Any) -> Any:
-        """A picture of the mechanism, as drawn or at another time; a matplotlib figure, written to ``path`` if given.
+        """A picture of the mechanism, in the reference configuration or at another time; a matplotlib figure, written
+        to ``path`` if given.
 
         Args:
             path: a PNG, SVG or PDF file.

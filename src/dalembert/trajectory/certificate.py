@@ -120,7 +120,7 @@ class Certificate:
         finished: the run reached its end.
         message: how it ended, in words.
         checks: measured quantities.
-        remarks: what was seen on the way: redundant constraints, singular positions, choices made.
+        remarks: what was seen during the run: redundant constraints, singular positions, choices made.
         counts: steps, rejections, evaluations.
         estimate: the error of the motion, by companion runs; None if none were made.
         checked: False if the run was not to be judged (``certify=False``).

@@ -120,7 +120,7 @@ class Trajectory(TimeSeries):
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What holds for the whole run: formulation, integrator, why it was chosen …."""
+        """Properties of the whole run: formulation, integrator, why it was chosen …."""
         return self._data.attrs
 
     def values(self, name: str) -> np.ndarray:
@@ -319,7 +319,7 @@ class Trajectory(TimeSeries):
 
     @cached_property
     def end(self) -> State:
-        """The last state, from which any analysis may go on."""
+        """The last state, from which any analysis can continue."""
         return self.at(float(self.values("time")[-1]))
 
     def resample(self, times: Iterable[float] | float | None = None, *, step: float | None = None) -> Trajectory:
@@ -490,7 +490,7 @@ def read_certificate(data: xr.Dataset) -> Certificate:
     """The certificate in the notes of a file, which are taken away."""
     fields = json.loads(data.attrs.pop("certificate"))
     if not isinstance(fields, dict):
-        raise ValueError("its certificate is no dictionary")
+        raise ValueError("its certificate is not a dictionary")
     certificate = Certificate.from_data(cast(dict[str, Any], fields))
     str(certificate)  # fails where values are of another kind than they should be
     return certificate

@@ -56,7 +56,7 @@ def read_segments(found: Any, written: int) -> list[tuple[int, dict[str, float]]
 def read_numbers(values: Any) -> dict[str, float]:
     """Numbers by name."""
     if not isinstance(values, DICT):
-        raise TypeError(f"{values!r} are no numbers by name")
+        raise TypeError(f"{values!r} are not numbers by name")
     return {read_text(name): float(value) for name, value in values.items()}
 
 

@@ -174,7 +174,7 @@ class Assembler:
         if self.dynamics.is_large:
             raise ModelError(
                 Problem(
-                    f"{self.flat.name!r} has {len(self.flat.bodies)} bodies: guess, locked and quantities that are no "
+                    f"{self.flat.name!r} has {len(self.flat.bodies)} bodies: guess, locked and quantities other than "
                     f"joints are for small models",
                     "initial",
                     "give coordinates of joints",
@@ -197,7 +197,7 @@ class Assembler:
         base = Search(self.dynamics, self.now(q, desired), self.parameters, self.time, self.start.weights)
         found, errors = base.lead(q, self.placed(q, desired)[None], self.quantity_values[None])
         if not errors[0] <= CLOSED * self.even.size(found[0]):
-            raise ModelError(f"{self.flat.name!r} does not stay closed on its way")
+            raise ModelError(f"{self.flat.name!r} cannot be kept closed on the way to these values")
         return found[0]
 
     def _is_open(self, q: np.ndarray) -> bool:

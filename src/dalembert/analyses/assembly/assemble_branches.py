@@ -207,7 +207,7 @@ class Elbow:
 def _names(states: tuple[State, ...], search: Search) -> tuple[tuple[str, ...], str]:
     """A name for each state, and what the names mean."""
     if len(states) == 1:
-        return ("only",), "only: there is no other"
+        return ("only",), "only: no other was found"
     four = _four_bar(states, search)
     if four is not None:
         return four

@@ -227,7 +227,7 @@ def undefined_rates(names: list[str], A: Any, b: np.ndarray) -> Problem | None:
     if not undefined:
         return None
     return Problem(
-        f"the velocities that fit {names[undefined[0]]} are no numbers where the model is drawn",
+        f"the velocities that fit {names[undefined[0]]} are not finite in the reference configuration",
         "bodies",
         "look for lengths and places that are far too large, and for formulas that divide by zero",
     )

@@ -76,15 +76,16 @@ def assemble(
 
     Args:
         model: the mechanism; or a ``da.Subsystem``, whose variables are found.
-        initial: values that are wanted as they are: coordinates by joint (rad, m; quaternions as four numbers, None
+        initial: values that must hold exactly: coordinates by joint (rad, m; quaternions as four numbers, None
             where one of several is free), poses of bodies (quaternion and place), outputs, formulas such as
             ``"x(slider)"``, points ``("coupler", (x, y, z))``; of a planar mechanism ``"crank.angle"`` and the like.
             With one array for each name, or a list of dictionaries, there is one state for each entry.
         initial_rates: velocities by joint; the others follow, as small as the loops allow.
         branches: ``"all"`` finds every way in which the loops close; all freedoms must be given then.
-        guess: where to begin instead of at the drawing; it may be far off, and nothing of it is kept. Or a state.
+        guess: where to start, instead of the reference configuration; it may be far off, and its values are not kept.
+            Or a state.
         locked: joints and bodies that stay where they are at the beginning.
-        weights: how much it costs to move a joint, 1 where nothing is said: heavy ones move less.
+        weights: how much it costs to move a joint, by default 1: joints with large weights move less.
         parameters: values to use instead of the model's; arrays give several states.
         time: for drives.
 

@@ -44,6 +44,6 @@ def refuse_turns(dynamics: Dynamics, joints: Mapping[str, tuple[Joint, np.ndarra
         if turned > most:
             raise DalembertError(
                 f"{dynamics.flat.name!r} cannot be assembled: {name!r} would turn by {turned:.3g} rad from where it "
-                f"begins, and what constraints hold is followed for {most:.3g} rad.  Fix: an initial value with fewer "
+                f"starts; loops can be followed over at most {most:.3g} rad.  Fix: an initial value with fewer "
                 f"whole turns"
             )

@@ -150,7 +150,8 @@ def _given_joint(flat: Flat, name: str, value: Any, what: str) -> list[Given]:
         return [Given(name, reference("q", name), None, (name, 0), value)]
     if joint.quaternions:
         raise DalembertError(
-            f"{what}: joint {name!r} ({joint.kind}) turns freely, which no angles say.  Fix: prescribe points, such as "
+            f"{what}: joint {name!r} ({joint.kind}) rotates freely in space, which angles cannot prescribe.  "
+            "Fix: prescribe points, such as "
             f"{what}={{('body', (x, y, z)): [..., ..., ...]}}, or positions such as 'x(body)'"
         )
     if not isinstance(value, SEQUENCE) or len(value) != joint.nq:
@@ -230,8 +231,8 @@ def unknowns_of(flat: Flat, given: list[Given], asked: Any) -> list[Unknown]:
         if len(joints) < len(given):
             others = ", ".join(one.name for one in given if one.joint is None)
             raise DalembertError(
-                f"who moves the mechanism?  {others} is no joint coordinate.  Fix: unknowns=['A', ...] with the joints "
-                f"that are driven, named forces, or parameters"
+                f"which joints drive the mechanism?  {others} is not a joint coordinate.  "
+                "Fix: unknowns=['A', ...] with the joints that are driven, named forces, or parameters"
             )
         asked = [joint if _joint(flat, joint).nv == 1 else f"{joint}[{index}]" for joint, index in joints]
     if isinstance(asked, str):

@@ -87,7 +87,7 @@ class Entry:
 @public_methods
 @dataclass(frozen=True)
 class Comparison:
-    """What ``compare`` found.
+    """The result of ``compare``.
 
     Attributes:
         model, duration: the mechanism and how long it moved (s).

@@ -35,8 +35,8 @@ def settled_friction(d: Dynamics, t: float, q: np.ndarray, u: np.ndarray, given:
         return given
     if not d.follows_switches:
         raise DalembertError(
-            f"linearize: formulation {d.formulation.name!r} chooses variables of its own, and knows nothing that "
-            f"sticks ({', '.join(flat.frictions)}).  Fix: formulation='lagrange-multipliers'"
+            f"linearize: formulation {d.formulation.name!r} uses variables of its own and cannot handle "
+            f"friction that sticks ({', '.join(flat.frictions)}).  Fix: formulation='lagrange-multipliers'"
         )
     x = np.concatenate([q, u, np.zeros(1)])
     values, trouble = settle_friction(d, t, x, given)

@@ -130,7 +130,7 @@ class LinearModel:
         states: names; independent coordinates, then velocities with ``.d`` behind the name.
         inputs, outputs: names.
         A, B, C, D: matrices.
-        rates: ẋ of the reference itself; what a linear model drops where the reference is no equilibrium.
+        rates: ẋ of the reference itself; a linear model neglects it where the reference is not an equilibrium.
         kind: ``equilibrium``, ``steady motion`` or ``no equilibrium: …``.
         mass: mass matrix of the independent velocities.
         reference: the state it holds at.
@@ -216,13 +216,13 @@ class LinearModel:
         stay; dependent ones follow the constraints. NaN where an eigenvalue is defective.
         """
         if self.source is None:
-            raise DalembertError("sensitivity: this linear model knows no parameters")
+            raise DalembertError("sensitivity: this linear model has no parameters")
         return {name: self.spectrum.slopes(self.source.slope(name)) for name in parameters}
 
     def again(self, parameters: dict[str, float]) -> LinearModel:
         """The same linearization with other values of parameters."""
         if self.source is None:
-            raise DalembertError("this linear model knows no parameters")
+            raise DalembertError("this linear model has no parameters")
         return self.source.again({**self.source.parameters, **parameters})
 
     # Other forms
@@ -304,7 +304,7 @@ class LinearModel:
         sizes = [np.abs(M[0]).max()] * 3 + [np.abs(C[3]).max(initial=1e-300)] * 2 + [np.abs(K[3]).max()]
         if any(np.abs(part).max() > 1e-8 * size for part, size in zip(left, sizes, strict=True)):
             raise DalembertError(
-                f"second_order: M does not stay constant, or C and K are no polynomials of {speed} of degree 1 and 2"
+                f"second_order: M is not constant, or C and K are not polynomials of {speed} of degree 1 and 2"
             )
         if gravity is not None:
             if self.source is None or gravity not in self.source.parameters:

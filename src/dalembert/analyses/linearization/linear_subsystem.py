@@ -144,7 +144,7 @@ class SubsystemStart:
         known = [*map(str, equations.state), *equations.inputs]
         found = [text] if text in known else [name for name in known if name.endswith(f".{text}")]
         if len(found) != 1:
-            said = f"may be any of {', '.join(found)}" if found else f"is no variable; there are {_some(known)}"
+            said = f"may be any of {', '.join(found)}" if found else f"is not a variable; there are {_some(known)}"
             raise DalembertError(f"at: {text!r} {said}")
         return found[0]
 
@@ -158,7 +158,7 @@ class SubsystemStart:
         formula = self.formula(value)
         unknown = [s.name for s in symbols_of(formula) if s.name not in parameters]
         if unknown:
-            raise DalembertError(f"at: {value} names {unknown[0]!r}, which is no parameter with a value")
+            raise DalembertError(f"at: {value} names {unknown[0]!r}, which is not a parameter with a value")
         return float(evaluate(NUMPY, formula, values_by_name(parameters)))
 
 

@@ -70,7 +70,7 @@ def linearize(
             assembly; a run, at all its outputs (see ``run.resample``); default: the model's own start. Of a subsystem:
             variables by name, numbers or formulas of parameters; the others are zero, or meet the invariants; or a run.
         inputs: joints (their forces or torques), forces with a ``value``, parameters, released constraints.
-            ``A[1]`` names one component; ``joint:``, ``force:``, ``parameter:`` in front tell equal names apart.
+            ``A[1]`` names one component; the prefixes ``joint:``, ``force:``, ``parameter:`` distinguish equal names.
         outputs: outputs of the model, joints (coordinates), ``A.d`` (velocities), or formulas such as ``2*x(rod)``;
             default: the outputs of the model, or the independent coordinates if it has none.
         parameters: values to use instead of the model's.

@@ -74,7 +74,7 @@ def certify_inverse(dynamics: Dynamics, solved: Solved) -> Certificate:
     remarks: list[str] = []
     for name, count in zip(solved.rubbed.names, solved.rubbed.standing, strict=True) if solved.rubbed else ():
         if count:
-            remarks.append(f"{name} stands still at {count} instants: friction is counted as when it begins to move")
+            remarks.append(f"{name} stands still at {count} instants: friction is taken as at the start of motion")
     if not found.unique.all():
         remarks.append("more unknowns than freedoms: those with the least weighted squares are given")
     if found.limited.any():
@@ -293,7 +293,7 @@ class Inverse:
         return {name: self.reaction(name) for name in self._wrenches[0]}
 
     def sizing(self) -> Sizing:
-        """What motors and bearings must stand: peaks, effective values, power, energy, bearing loads."""
+        """The loads of motors and bearings: peaks, effective values, power, energy, bearing loads."""
         from dalembert.analyses.motions.sizing import Sizing
 
         return Sizing(self)

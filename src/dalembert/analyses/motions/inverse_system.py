@@ -108,7 +108,9 @@ def _unknowns(owner: str, known: Sequence[str], asked: Any) -> tuple[tuple[str, 
         found = [text] if text in known else [name for name in known if name.endswith(f".{text}")]
         if len(found) != 1:
             said = (
-                f"may be any of {', '.join(found)}" if found else f"is no input; there are {', '.join(known) or 'none'}"
+                f"may be any of {', '.join(found)}"
+                if found
+                else f"is not an input; there are {', '.join(known) or 'none'}"
             )
             raise DalembertError(f"subsystem {owner!r}: unknown {text!r} {said}")
         names.append(found[0])
@@ -213,7 +215,7 @@ class SystemFollower:
         names = {name for value in values if type(value) is not float for name in names_in(value)}
         clash = sorted(names & {*self.unknowns})
         if clash:
-            raise DalembertError(f"{', '.join(clash)} stands in an invariant; it is no force that can be found")
+            raise DalembertError(f"{', '.join(clash)} appears in an invariant, so it cannot be found as a force")
 
     @cached_property
     def kernel(self) -> Kernel:

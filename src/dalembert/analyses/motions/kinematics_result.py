@@ -326,7 +326,7 @@ class Kinematics:
         around = [loop for loop in loops if joint in loop]
         if not around or not is_pin(coordinates, joint):
             pins = sorted({name for loop in loops for name in loop if is_pin(coordinates, name)})
-            raise DalembertError(f"transmission angle: {joint!r} is no pin of a loop; there are {', '.join(pins)}")
+            raise DalembertError(f"transmission angle: {joint!r} is not a pin of a loop; there are {', '.join(pins)}")
         loop = min(around, key=len)
         k = loop.index(joint)
         here, axis = self._joint_track(joint)
@@ -452,7 +452,7 @@ def _place(at: Sequence[Any]) -> np.ndarray:
     except NO_NUMBER:
         place = np.zeros(0)
     if place.shape != (3,) or not np.all(np.isfinite(place)):
-        raise DalembertError(f"point: expected three numbers (x, y, z) as drawn (m), got {at!r}")
+        raise DalembertError(f"point: expected three numbers (x, y, z) in the reference configuration (m), got {at!r}")
     return place
 
 

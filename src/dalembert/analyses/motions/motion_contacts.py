@@ -72,7 +72,7 @@ class MotionContacts:
         leaning = closed[1:] & closed[:-1]
         if forces and leaning.any():
             who = self.gaps[int(np.argmax(leaning.any(axis=0)))]
-            about = f"intervals in which the motion leans on {who!r}: what that bears is not known, and taken as none"
+            about = f"intervals in which the motion presses on {who!r}: that force is unknown, and taken as zero"
             found.append(
                 Check("leaning", float(leaning.any(axis=1).sum()), 0.0, "", about, "a motion that stays clear")
             )

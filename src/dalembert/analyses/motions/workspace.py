@@ -76,8 +76,8 @@ def workspace(
     initial: Mapping[str, Any] | None = None,
     parameters: Mapping[str, float] | None = None,
 ) -> Workspace:
-    """Where a point can go while joints run through their ranges, on the branch of the beginning and within all limits
-    and rigid contacts.
+    """Where a point can go while joints run through their ranges, on the branch of the initial position and within
+    all limits and rigid contacts.
 
     Args:
         model: the mechanism.
@@ -134,7 +134,7 @@ def _range(dynamics: Dynamics, name: str, bounds: Sequence[float], samples: int)
     joints = dynamics.flat.joints
     if name not in joints or name not in dynamics.coordinates.slot_of_joint:
         known = ", ".join(dynamics.coordinates.slot_of_joint)
-        raise DalembertError(f"workspace: {name!r} is no joint that can be led; there are {known}")
+        raise DalembertError(f"workspace: {name!r} is not a joint that can be driven; there are {known}")
     if dynamics.coordinates.nominal_joint(name).joint.nq != 1:
         raise DalembertError(f"workspace: joint {name!r} has more than one coordinate")
     try:

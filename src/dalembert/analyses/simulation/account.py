@@ -28,20 +28,20 @@ MOST_EVENTS = 100_000
 QUICK_EVENTS, QUICK_AMONG, QUICK_TIME = 4, 16, 1e-6
 
 ENDLESS = (
-    "event {name!r} happens faster and faster ({count} events): what bounces comes to rest. Fix: let an event switch "
-    "on a constraint that holds it, or make the stop a stiff spring and damper"
+    "event {name!r} happens faster and faster ({count} events): something bounces and comes to rest. Fix: let an event "
+    "switch on a constraint that holds it, or make the stop a stiff spring and damper"
 )
 OVERLOOKED = (
-    "{many} cut where something happens within a step, such as a short force or a kink; what is shorter than {spacing} "
-    "s may pass unseen (step=… bounds the steps)"
+    "{many} cut where something happens within a step, such as a short force or a kink; anything shorter than "
+    "{spacing} s may be missed (step=… limits the steps)"
 )
 SOFTENED = (
-    "in {count} impacts the restitution given would have added energy, as laws of restitution do with friction; it was "
-    "lowered to where none is taken (by a factor of {least:.3g} at least)"
+    "in {count} impacts the restitution given would have added energy, as restitution with friction can; it was "
+    "lowered until none is added (by a factor of {least:.3g} at least)"
 )
 JOLTS = (
-    "velocities jump by {size:.3g} at t = {time:.6g} s, where {names} goes over to another branch{more}: an infinite "
-    "force for no time.  Fix: formulas whose rates go over without a jump"
+    "velocities jump by {size:.3g} at t = {time:.6g} s, where {names} switches to another branch{more}: "
+    "only an impulse could do that.  Fix: formulas whose rates do not jump"
 )
 
 _COUNTS = ("steps", "rejected", "evaluations", "narrow", "switches", "jolts")

@@ -55,8 +55,8 @@ ENDINGS = {
     "the model is stiff there; try a looser tolerance, integrator='radau', or look at the forces that act then",
     Status.FAILED: "stopped at t = {end} s: {failure}",
     Status.NO_CONVERGENCE: "stopped at t = {end} s: the equations of a step could not be solved; try a smaller step",
-    Status.ILL_CONDITIONED: "stopped at t = {end} s: the velocities that the formulation chose come to depend on the "
-    "constraints here, and only Python chooses others. Fix: formulation='lagrange-multipliers'",
+    Status.ILL_CONDITIONED: "stopped at t = {end} s: the velocities that the formulation chose are no longer "
+    "independent here, and only Python can choose others. Fix: formulation='lagrange-multipliers'",
     Status.NO_HEADWAY: "stopped at t = {end} s: almost no progress ({steps} steps, {rejected} rejected). "
     "Something switches back and forth there, or grows without bound. Fix: a smooth law, such as tanh(u/0.001) instead "
     "of sign(u), or an event that switches",
@@ -67,14 +67,14 @@ ENDINGS = {
 # What is remarked on the way, by what was seen.
 REMARKS = {
     "redundant": "{missing} of {rows} constraint equations are redundant; reactions are those of least norm",
-    "held": "the constraints leave no freedom: nothing can move.  Fix: if it should, see da.inspect(model)",
-    "lost": "the constraints lose rank on the way (from {high} to {low}): a singular position",
+    "held": "the constraints leave no freedom: nothing can move.  Fix: if something should move, see da.inspect(model)",
+    "lost": "the constraints lose rank during the run (from {high} to {low}): a singular position",
     "conflict": "redundant constraints contradict each other by up to {conflict}",
     "jumped": "velocities jumped: the mechanism passed a singular position and left its branch of the motion",
-    "near": "a nearly singular position was met (pivot {pivot}): there the motion may change its branch",
+    "near": "the motion came close to a singular position (pivot {pivot}), where it may change to another branch",
     "written": "formulas of {names} have branches (if, abs, sign, min, max) that are not located as events: "
-    "a change within a step is seen only at outputs. Fix: an event that switches, or a short step",
-    "passed": "a singular position was passed between two outputs: there the motion may change its branch",
+    "a switch within a step is noticed only at outputs. Fix: an event that switches, or a short step",
+    "passed": "a singular position was passed between two outputs, where the motion may change to another branch",
 }
 
 
@@ -203,7 +203,7 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
             passed, nearest = any(here for here, _ in looks), min(near for _, near in looks)
     checks: list[Check] = []
     if dynamics.holonomic:
-        about = "loops and drives closed: |φ|"
+        about = "how far loops and drives are from closed: |φ|"
         checks.append(Check("position residual", position, accuracy, "", about, CLOSER))
     limit = accuracy * max(1.0, _largest(data["u"]))
     checks.append(Check("velocity residual", velocity, limit, "", "|A u + b|", CLOSER))

@@ -24,9 +24,9 @@ from dalembert.trajectory.recorded import Recorded
 __all__ = ["cable_checks", "cable_remarks", "check_cables"]
 
 FLEET_LIMIT = 0.1  # rad, at the start: no wheel guides a cable that comes in more askew
-IN_PLANE = "wheels and the points next to them must move in one plane across the axis: joints that hold them there"
+IN_PLANE = "joints that keep the wheels and the points next to them in one plane across the axis"
 PUSHES = (
-    "cable {name!r} pushes with up to {push:.3g} N, first at t = {time:.4g} s: a real one is slack there. Fix: an "
+    "cable {name!r} pushes with up to {push:.3g} N, first at t = {time:.4g} s: a real cable is slack there. Fix: an "
     "event that switches it off"
 )
 
@@ -65,7 +65,7 @@ def check_cables(dynamics: Dynamics, state: State) -> None:
         fleet = float(_lay(wheeled, poses).fleet[0])
         if not fleet <= FLEET_LIMIT:
             raise ModelError(
-                f"cable {name!r} comes in {fleet:.3g} rad out of the plane of its wheels, where its law does not hold "
+                f"cable {name!r} is {fleet:.3g} rad out of the plane of its wheels, where its equation does not hold "
                 f"(at most {FLEET_LIMIT:g}).  Fix: {IN_PLANE}"
             )
 
@@ -81,9 +81,9 @@ def cable_checks(dynamics: Dynamics, data: Recorded, outcome: Outcome, accuracy:
     if not fleets:
         return []
     askew, lifted = (max(found, key=lambda name: found[name]) for found in (fleets, wraps))
-    about = f"largest angle (rad) of cable {askew!r} to the plane of its wheels; what its law leaves out is its square"
+    about = f"largest angle (rad) of cable {askew!r} to the plane of its wheels; the error is its square"
     checks = [Check("fleet angle", fleets[askew], float(np.sqrt(accuracy)), "", about, IN_PLANE)]
-    about = f"arc (rad) that cable {lifted!r} would have to lie along a wheel backwards: it has left it"
+    about = f"arc (rad) that cable {lifted!r} would have to wrap a wheel backward: it has left the wheel"
     fix = "an event that ends the run there, or switches to a cable without that wheel"
     return [*checks, Check("cable off its wheel", wraps[lifted], accuracy, "", about, fix)]
 

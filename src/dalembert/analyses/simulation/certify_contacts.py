@@ -42,7 +42,7 @@ def contact_checks(seen: Seen, accuracy: float) -> list[Check]:
         about = "largest pull −n over the largest |n|: contacts can only push"
         checks.append(Check("pull", pull, limit, "", about, "a tighter rtol"))
     if flat.frictions:
-        about = "how far sticking contacts and joints have moved in all (m or rad at everyday size)"
+        about = "how far sticking contacts and joints have moved in total (m or rad, at usual sizes)"
         drift = _drift(dynamics, data, outcome, seen.residuals["velocity"])
         checks.append(Check("drift while sticking", drift, limit, "", about, CLOSER))
     return checks

@@ -40,7 +40,8 @@ def undefined_checks(owners: Sequence[str], found: Mapping[int, tuple[int, float
     names, first = dict.fromkeys(owners[i] for i in sorted(found)), min(first for _, first in found.values())
     listed = ", ".join(map(repr, names))
     about = (
-        f"outputs and places of steps at which {listed} is not a number, first at t = {first:.4g} s: it cannot happen"
+        f"outputs and places in steps at which {listed} is not a number, first at t = {first:.4g} s: "
+        "it cannot happen there"
     )
     fix = "a formula that is defined on both sides of zero, e.g. 1 - x instead of sqrt(1 - x)"
     return [Check("undefined events", sum(count for count, _ in found.values()), 0.0, "", about, fix)]

@@ -129,7 +129,8 @@ def _stabilizer(
     led_back = name in ("auto", *_PROJECTIONS) and not dynamics.is_large and dynamics.variables is None
     if drift is not None and not led_back:
         raise DalembertError(
-            f"drift={drift} is for states (q, u) that are led back onto the constraints, by stabilization='projection' "
+            f"drift={drift} is for states (q, u) that are projected onto the constraints, by "
+            "stabilization='projection' "
             f"or 'partition'"
         )
     if baumgarte is not None and name != "baumgarte" and drift is None:
@@ -138,7 +139,7 @@ def _stabilizer(
     if pulled and dynamics.rows and dynamics.variables is not None:
         raise DalembertError(f"formulation {dynamics.formulation.name!r} has no Baumgarte stabilization")
     if name == "stages" and dynamics.variables is not None:
-        raise DalembertError(f"formulation {dynamics.formulation.name!r} keeps to the constraints in its own way")
+        raise DalembertError(f"formulation {dynamics.formulation.name!r} has its own way to stay on the constraints")
     tolerated = _numbers(drift=drift).get("drift", 0.0)
     alpha, beta, _ = baumgarte_constants(BAUMGARTE if baumgarte is None else baumgarte, 2)
 

@@ -45,12 +45,13 @@ UNSOLVED = (
     "there.  Fix: another integrator, such as 'dopri8', or a smaller step"
 )
 JUMPS = (
-    "{names} goes over to another branch there, with a jump of {size:.3g} in position, which no motion can make.  Fix: "
-    "formulas that go over without a jump"
+    "{names} switches to another branch there, with a jump of {size:.3g} in position, which no motion can "
+    "follow.  Fix: "
+    "formulas without a jump"
 )
 FOLLOWS = (
-    "velocities would have to jump by {size:.3g}, where {names} goes over to another branch; "
-    "these variables have no impulse for that.  Fix: formulas whose rates go over without a jump, or {other}"
+    "velocities would have to jump by {size:.3g}, where {names} switches to another branch; "
+    "the variables of this run cannot jump.  Fix: formulas whose rates do not jump, or {other}"
 )
 
 

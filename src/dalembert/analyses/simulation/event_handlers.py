@@ -38,7 +38,7 @@ CHATTER_EVENTS, CHATTER_SHARE = 1000, 1e-4
 WORN = 0.01
 
 CHATTERS = (
-    "contact {name!r} chatters: {count} impacts within {time:.2g} s.  Fix: restitution=0, or a contact that gives "
+    "contact {name!r} chatters: {count} impacts within {time:.2g} s.  Fix: restitution=0, or a compliant contact "
     "(contact or stop instead of rigid-contact or limit)"
 )
 
@@ -147,8 +147,9 @@ class MechanismHandler(EventHandler):
             return
         if not d.follows_switches:
             raise ModelError(
-                f"formulation {d.formulation.name!r} chooses variables of its own, and knows nothing that closes or "
-                f"sticks during a run ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
+                f"formulation {d.formulation.name!r} uses variables of its own and cannot handle contacts or "
+                "friction that "
+                f"close or stick during a run ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
                 f"Fix: formulation='lagrange-multipliers'"
             )
         for part in parts:
@@ -233,8 +234,8 @@ class MechanismHandler(EventHandler):
             self.choose_anew(t, x)
         if self.chosen is d:
             return (
-                f"formulation {d.formulation.name!r} is made for the constraints that the model begins with "
-                f"({len(kept)} independent equations), and knows nothing of those that act now ({rank}).  "
+                f"formulation {d.formulation.name!r} is made for the constraints that act at the start "
+                f"({len(kept)} independent equations), and cannot handle those that act now ({rank}).  "
                 f"Fix: formulation='lagrange-multipliers', coordinates='relative'"
             )
         return None
@@ -262,7 +263,7 @@ class MechanismHandler(EventHandler):
         if self.choices:
             often = "once" if self.choices == 1 else f"{self.choices} times"
             what = f"{self.equations.formulation.name} {CHOSE_ANEW} {often}"
-            found.append(f"{what}, where the former ones came to depend on the constraints")
+            found.append(f"{what}, because the former ones were no longer independent")
         return found
 
 

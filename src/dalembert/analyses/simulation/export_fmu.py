@@ -51,7 +51,8 @@ def export_fmu(
         version: of FMI, 3 or 2.
         platforms: for which shared libraries are compiled, such as ``"linux-x86-64"``; ``"all"``; by default this one,
             if there is a compiler. The source is always there.
-        inputs: parameters that become inputs, besides those of the model (``model.input``); all others are tunable.
+        inputs: parameters that become inputs, in addition to those of the model (``model.input``); all others are
+            tunable.
         options: a ``da.Options`` with some or all of the options below; those given by name go first.
         …: the options of the run; method and tolerance are those of Co-Simulation. See ``Options``.
 
@@ -139,7 +140,7 @@ def _endings() -> list[Ending]:
         Ending(begin, native_start.TOO_FAR, "an angle of a loop at the start has too many whole turns"),
         Ending(begin, native_start.CONTRADICTION, "the velocities at the start contradict the constraints"),
         Ending(begin, native_run.NOT_A_NUMBER, "a formula has no value with these parameters"),
-        Ending(acted, native_events.ENDLESS, "an event happens faster and faster: what bounces comes to rest"),
+        Ending(acted, native_events.ENDLESS, "an event happens faster and faster: something bounces and comes to rest"),
         Ending(acted, native_events.NOT_CLOSED, "an event switches on a constraint that does not hold in this place"),
         Ending(acted, native_events.MASSLESS, "after an event a direction of motion has neither mass nor constraint"),
         Ending(acted, native_events.CONFLICTING, "the velocities that an event asks for contradict the constraints"),

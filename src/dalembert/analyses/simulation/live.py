@@ -169,7 +169,7 @@ def _seen(dynamics: Dynamics, time: float, parameters: dict[str, float]) -> np.n
 def _refuse(run: Trajectory, how: Any) -> None:
     dynamics, name = run.dynamics, run.dynamics.model.name
     if how is None:
-        raise DalembertError(f"this run of {name!r} does not know how it was made.  Fix: take one of da.simulate")
+        raise DalembertError(f"this run of {name!r} has no record of how it was made.  Fix: use a run of da.simulate")
     if how["method"] is None:
         raise DalembertError(
             f"integrator: only {', '.join(LIVE_METHODS)} run without Python.  Fix: integrator='dopri8'"
@@ -199,7 +199,7 @@ def _refuse_choices(run: Trajectory) -> None:
     if switching and d.formulation.kept(d.coordinates) is not None:
         why = f"event {switching[0]!r} switches constraints, among which"
     elif any(CHOSE_ANEW in remark for remark in run.certificate.remarks):
-        why = "the velocities that it chose come to depend on the constraints in this run, and new ones"
+        why = "the independent velocities that it chose are no longer independent in this run, and new ones"
     if why:
         raise DalembertError(f"formulation {d.formulation.name!r} needs Python here: {why} Python chooses.  "
                              "Fix: formulation='lagrange-multipliers'")  # fmt: skip

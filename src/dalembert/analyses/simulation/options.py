@@ -74,8 +74,8 @@ class Options:
             the formulation ``canonical``.
         baumgarte: α = β of Baumgarte's stabilization (1/s), or both, (α, β); 10 by default. Of a
             subsystem also (α, β, γ), γ for invariants of order 1.
-        drift: lead states back only where constraints are violated by more than this (m or rad, and per s), instead of
-            after every step. With ``baumgarte`` besides: Baumgarte's method below, partitioning above (Park and Haug).
+        drift: project states only where constraints are violated by more than this (m or rad, and per s), instead of
+            after every step. With ``baumgarte``: Baumgarte's method below this, partitioning above (Park and Haug).
         rtol, atol: local error of adaptive integrators.
         step: step of fixed-step integrators, longest step of adaptive ones (s).
         output_step: output interval (s); default: a thousandth of the duration, a hundredth in ``simulate_many``.
@@ -83,7 +83,7 @@ class Options:
             default: 10⁴ rtol, 1e-6 with the default tolerance, 1e-3 from rtol 1e-7 to 1e-5 and for fixed steps.
         certify: False: the run is not judged, which saves the companion runs that estimate its error.
         initial, initial_rates: joint coordinates and velocities by name; assembly completes them. ``initial`` may be a
-            ``State`` or an equilibrium instead, or a run, from whose end this one goes on.
+            ``State`` or an equilibrium instead, or a run, from whose end this one continues.
         parameters: values to use instead of the model's, and of those that a state or run in ``initial`` has.
         start: first time (s); default: that of the state or the end of the run in ``initial``, otherwise 0.
 
@@ -139,7 +139,7 @@ class Options:
             raise DalembertError(f"accuracy must be a positive number, relative to the motion, got {self.accuracy!r}")
 
     def times(self, duration: float, outputs: int) -> np.ndarray:
-        """When results are wanted: every ``output_step``, by default so many times, and at the end."""
+        """Times of outputs: every ``output_step``, by default this many, and the end."""
         if not is_positive(duration):
             raise DalembertError(f"duration must be a positive number of seconds, got {duration!r}")
         step = duration / outputs if self.output_step is None else self.output_step

@@ -190,8 +190,9 @@ class _Between:
         """Between an output and an event: by integration, forward from the output before or backward from the next."""
         if events[0] < t <= events[-1]:
             raise SimulationError(
-                f"between the events at {events[0]:.9g} s and {events[-1]:.9g} s there is no output, so the motion at "
-                f"t = {t:.9g} s is not known.  Fix: simulate with a shorter output_step"
+                f"between the events at {events[0]:.9g} s and {events[-1]:.9g} s no output was recorded, so the "
+                "motion at "
+                f"t = {t:.9g} s is unknown.  Fix: simulate with a shorter output_step"
             )
         start = k if t <= events[0] else k + 1
         context = self.dynamics.context(next(values for at, values in self.pieces if at.start <= start < at.stop))
@@ -244,7 +245,7 @@ def _certificate(run: Trajectory, fresh: Certificate, count: int) -> Certificate
     before, after = ({check.name: check for check in c.checks} for c in (run.certificate, fresh))
     checks = tuple(_worse(before.get(name), after.get(name)) for name in before | after)
     spoiled = [c.name for c in checks if not c.passed and (c.name not in before or before[c.name].passed)]
-    remark = f"resampled: {count} times from {len(run.time)} outputs, by quintics led back onto the constraints"
+    remark = f"resampled: {count} times from {len(run.time)} outputs, by quintics projected onto the constraints"
     if spoiled:
         remark += f"; the outputs lie too far apart for a good {' and '.join(spoiled)}"
     remarks = (*run.certificate.remarks, remark)

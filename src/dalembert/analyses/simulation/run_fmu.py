@@ -30,7 +30,7 @@ class RunningFMU:
         except ImportError:
             raise DalembertError(f"fmu {self.name!r}: FMPy runs FMUs.  Fix: pip install 'dalembert[fmu]'") from None
         if not path.is_file():
-            raise DalembertError(f"fmu {self.name!r}: there is no file {given.file!r}; relative paths begin at "
+            raise DalembertError(f"fmu {self.name!r}: there is no file {given.file!r}; relative paths start at "
                                  f"{str(Path.cwd())!r}")  # fmt: skip
         self._folder = self._unit = None
         try:
@@ -61,11 +61,11 @@ class RunningFMU:
                     raise DalembertError(f"fmu {self.name!r}: has no variable {name!r}; its {what} variables are "
                                          f"{', '.join(most) or 'none'}")  # fmt: skip
                 if known[name].type not in _NUMBERS or getattr(known[name], "dimensions", None):
-                    raise DalembertError(f"fmu {self.name!r}: variable {name!r} is no single real number, but "
+                    raise DalembertError(f"fmu {self.name!r}: variable {name!r} is not a single real number, but "
                                          f"{known[name].type}")  # fmt: skip
                 if what == "input" and known[name].causality != "input":
                     raise DalembertError(
-                        f"fmu {self.name!r}: variable {name!r} is no input, but {known[name].causality}"
+                        f"fmu {self.name!r}: variable {name!r} is not an input, but {known[name].causality}"
                     )
         self._number = {name: one.valueReference for name, one in known.items()}
 

@@ -61,7 +61,7 @@ def simulate(
         progress: called now and then with the fraction done.
         strict: raise SimulationError if the certificate fails.
         trust_fmus: True: the FMUs of the model (``model.fmu``) may run. They are machine code from files.
-        checkpoint: a file that keeps the run from time to time; the same call goes on from it after a crash.
+        checkpoint: a file to which the run is saved from time to time; after a crash the same call continues from it.
         checkpoint_interval: seconds of wall time between two writings.
         …: the options of the run, see ``Options``.
 

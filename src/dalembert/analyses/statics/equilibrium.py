@@ -54,7 +54,7 @@ def equilibrium(
     coordinates: str | Generalized = "relative",
     seed: int = 0,
 ) -> Equilibria[Any]:
-    """Positions in which all forces balance, or motions that go on unchanged, each with its stability.
+    """Positions in which all forces balance, or steady motions, each with its stability.
 
     From the guess the mechanism first goes downhill, as with much friction, and then by Newton's method to where
     nothing is left. Every further start is a random position, from which both ways are tried: the second one finds
@@ -98,7 +98,7 @@ def equilibrium(
         return system_equilibrium(model, given, starts, (hold, unknowns, dict(parameters or {})), seed, steady)
     dynamics = _equations(model, coordinates)
     refuse_states("equilibrium", dynamics.flat, "da.simulate until it rests, or da.linearize at a state of it")
-    says = "where it rests depends on how it came there: da.holding(model, at) says whether it stays; or "
+    says = "where it rests depends on how it got there: da.holding(model, at) says whether it stays; or "
     refuse_friction(dynamics, dict(parameters or {}), says)
     dynamics.flat.refuse_feedback("equilibrium", outputs=False)
     search = _Search(

@@ -80,7 +80,7 @@ class Stability:
         return self.kind == "stable"
 
     def row(self) -> dict[str, str]:
-        """What a table shows."""
+        """The row that a table shows."""
         raise NotImplementedError
 
     def stability_row(self) -> dict[str, str]:
@@ -95,7 +95,7 @@ class Stability:
 @public_methods
 @dataclass(frozen=True)
 class Equilibrium(Stability):
-    """A state in which all forces balance, or a motion that goes on unchanged.
+    """A state in which all forces balance, or a steady motion.
 
     Attributes:
         state: position, velocities, and the parameters that were asked for or found.
@@ -184,7 +184,7 @@ class Equilibrium(Stability):
         return {name: self.preload(name) for name in self.dynamics.flat.forces}
 
     def row(self) -> dict[str, str]:
-        """What a table shows."""
+        """The row that a table shows."""
         d, entries = self.dynamics, zip(self.dynamics.q_names, self.state.q, strict=True)
         places = ", ".join(f"{name} {_short(value)}" for name, value in list(entries)[:8])
         shown = {"kind": self.kind, "position": places + (", …" if d.nq > 8 else "")}
@@ -225,7 +225,7 @@ class SystemEquilibrium(Stability):
         return self.state[name]
 
     def row(self) -> dict[str, str]:
-        """What a table shows."""
+        """The row that a table shows."""
         values = [f"{name} {_short(value)}" for name, value in self.state.items() if abs(value) > 1e-9]
         place = ", ".join(values[:8]) or "all zero"
         return {"kind": self.kind, "position": place + (", …" if len(values) > 8 else "")} | self.stability_row()
@@ -281,7 +281,7 @@ class Equilibria(Sequence[One]):
 
     @property
     def state(self) -> Any:
-        """The state of the only one, so that it may stand where a state is wanted."""
+        """The state of the only one, so that it can be used as a state."""
         if len(self) != 1:
             raise DalembertError(f"there are {len(self)} equilibria.  Fix: take one of them, such as found[0]")
         return self.states[0]

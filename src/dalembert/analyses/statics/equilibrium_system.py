@@ -113,7 +113,7 @@ class _Search:
         stray = [name for name in unknowns if name not in equations.inputs]
         if stray:
             raise DalembertError(
-                f"unknowns: {stray[0]!r} is no input; subsystem {subsystem.name!r} has "
+                f"unknowns: {stray[0]!r} is not an input; subsystem {subsystem.name!r} has "
                 f"{', '.join(equations.inputs) or 'none'}"
             )
         known = {k: v for k, v in equations.parameters.items() if v is not None} | self.parameters
@@ -138,7 +138,7 @@ class _Search:
             name = self.request.name(self.equations, key)
             if name not in speeds:
                 raise DalembertError(
-                    f"steady: {name!r} is no velocity; there are {', '.join(sorted(speeds)) or 'none'}"
+                    f"steady: {name!r} is not a velocity; there are {', '.join(sorted(speeds)) or 'none'}"
                 )
             if value is not None:
                 self.guess[name] = self.request.number(value, parameters)

@@ -29,7 +29,7 @@ class Holding:
     """Whether a mechanism that is let go stays where it is.
 
     Attributes:
-        holds: whether it does. What rolls or tips moves though nothing slips: then all margins are positive.
+        holds: whether it does. A body that rolls or tips moves although nothing slips: then all margins are positive.
         forces: what each friction that touches holds (N, N m), or would have to hold.
         most: what it can hold with the normal force that it has then.
         state: where.
@@ -95,7 +95,7 @@ def holding(
         )
     if not d.follows_switches:
         raise DalembertError(
-            f"holding: formulation {d.formulation.name!r} knows nothing that sticks.  Fix: da.holding(model)"
+            f"holding: formulation {d.formulation.name!r} cannot handle friction that sticks.  Fix: da.holding(model)"
         )
     state = _reference(d, at, dict(parameters or {}))
     q, _ = state.to(d.coordinates)

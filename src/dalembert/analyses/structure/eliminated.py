@@ -128,7 +128,7 @@ class _Pass:
 def eliminate(
     model: Model | Dynamics, q: Sequence[float] | np.ndarray, u: Sequence[float] | np.ndarray, *, t: float = 0.0
 ) -> Eliminated:
-    """Recursive elimination at one state in relative coordinates, with all that it accumulates on the way.
+    """Recursive elimination at one state in relative coordinates, with all that it accumulates.
 
     Args:
         model: a model, or its equations in relative coordinates.

@@ -54,8 +54,8 @@ def sweep(
 ) -> xr.Dataset:
     """Do the same for many values of parameters and initial states.
 
-    A sample that fails keeps its reason in ``failure``, and the others go on. With ``store`` a sweep that was killed
-    goes on where it was when the same call is made again.
+    A sample that fails has its reason in ``failure``, and the others continue. With ``store``, the same
+    call continues a sweep that was killed.
 
     Args:
         model: the mechanism, also a planar one, or its compiled equations.

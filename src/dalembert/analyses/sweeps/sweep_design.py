@@ -150,7 +150,7 @@ def _law(name: str, given: Any) -> Callable[[np.ndarray], np.ndarray]:
         case "triangular", low, mode, high if low <= mode <= high and low < high:
             return lambda p: _triangular(p, low, mode, high)
     raise DalembertError(
-        f"{name!r}: {given!r} is no distribution.  Fix: (low, high), ('uniform', low, high), ('normal', mean, "
+        f"{name!r}: {given!r} is not a distribution.  Fix: (low, high), ('uniform', low, high), ('normal', mean, "
         "deviation), ('triangular', low, mode, high), ('lognormal', median, deviation), or one of scipy.stats"
     )
 

@@ -56,7 +56,9 @@ class Store:
                 )
         else:
             if any(self.path.iterdir()):
-                raise DalembertError(f"store: {path} is no folder of a sweep and is not empty.  Fix: another folder")
+                raise DalembertError(
+                    f"store: {path} is not a folder of a sweep, and is not empty.  Fix: another folder"
+                )
             write_atomic(file, json.dumps(notes, indent=1))
 
     def _file(self, first: int) -> Path:

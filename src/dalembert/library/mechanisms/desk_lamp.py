@@ -37,7 +37,7 @@ def desk_lamp(
     free_length: float = 0.04,
     damping: float = 0.05,
 ) -> Model:
-    """A lamp that is let go and comes to rest where its springs balance it.
+    """A lamp that is released and comes to rest where its springs balance it.
 
     Args:
         lower, upper: lengths of the arms (m).
