@@ -97,8 +97,8 @@ class Field(Generic[T]):
     def write(self, record: Record, value: Any) -> None:
         raise NotImplementedError
 
-    def complete(self, record: Record) -> None:
-        """Make what is missing, and check what depends on other fields."""
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
+        """Make what is missing, of these lengths, and check what depends on other fields."""
 
 
 class Int(Field[int]):
@@ -155,6 +155,12 @@ class Measured(Field[T]):
         # Most lengths are one field, which is read without a look at the tree.
         self._names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self.trees)
 
+    @property
+    def mentioned(self) -> set[str]:
+        """Fields that the lengths are formulas of; of another record with a dot."""
+        nodes = [node for tree in self.trees if tree is not None for node in ast.walk(tree)]
+        return {ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+
     def __str__(self) -> str:
         return f"{super().__str__()}[{', '.join(self.lengths)}]"
 
@@ -206,12 +212,12 @@ class ArrayField(Measured[np.ndarray]):
         record.kept_values[self.name] = value
         record.slot_words[record.slot_of[self.name]] = address_of(value)
 
-    def complete(self, record: Record) -> None:
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
         kept = record.kept_values.get(self.name)
         if kept is not None:
-            self.check(record, kept.shape)
+            if kept.shape != shape:
+                self.check(record, kept.shape)
             return
-        shape = self.shape(record)
         if min(shape) < 0:
             shape = tuple([max(0, n) for n in shape])
             self.check(record, shape)
@@ -371,9 +377,9 @@ class Kernels(Measured[Any]):
         record.kept_values[self.name] = _Row(kept, table)
         record.slot_words[record.slot_of[self.name]] = table.ctypes.data
 
-    def complete(self, record: Record) -> None:
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
         if self.name not in record.kept_values:
-            self.write(record, [None] * self.shape(record)[0])
+            self.write(record, [None] * shape[0])
         self.check(record, (len(record.kept_values[self.name]),))
 
 
@@ -438,16 +444,23 @@ class Record:
     fields: ClassVar[dict[str, Field[Any]]] = {}
     slot_of: ClassVar[dict[str, int]] = {}
     _size: ClassVar[int] = 0
-    _measured: ClassVar[tuple[Field[Any], ...]] = ()
+    _measured: ClassVar[tuple[Measured[Any], ...]] = ()
+    # Slots that lengths are formulas of, if they are all of this record, and the lengths that were found so far: many
+    # records are made of a few sizes.
+    _measuring: ClassVar[tuple[int, ...] | None] = ()
+    _shapes: ClassVar[dict[tuple[int, ...], list[tuple[int, ...]]]] = {}
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
-        cls._measured = tuple(item for item in cls.fields.values() if type(item).complete is not Field.complete)
+        cls._measured = tuple(item for item in cls.fields.values() if isinstance(item, Measured))
         cls.slot_of, at = {}, 0
         for name, item in cls.fields.items():
             cls.slot_of[name] = at
             at += item.slots
         cls._size = at
+        mentioned = {name for item in cls._measured for name in item.mentioned}
+        own = all(isinstance(cls.fields.get(name), Int) for name in mentioned)
+        cls._measuring, cls._shapes = tuple(cls.slot_of[name] for name in sorted(mentioned)) if own else None, {}
         bases: tuple[Any, ...] = cls.__bases__
         for base in bases:
             for name, slot in getattr(base, "slot_of", {}).items():
@@ -474,14 +487,23 @@ class Record:
     def set(self, **values: Any) -> None:
         """Fields by name."""
         for name, value in values.items():
-            if name not in self.fields:
+            item = self.fields.get(name)
+            if item is None:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.fields)}")
-            setattr(self, name, value)
+            item.write(self, value)
 
     def complete(self) -> None:
         """Make the arrays that are missing, and check the lengths of all."""
-        for item in self._measured:
-            item.complete(self)
+        if self._measuring is None:
+            for item in self._measured:
+                item.complete(self, item.shape(self))
+            return
+        lengths = tuple([self.slot_words.item(slot) for slot in self._measuring])
+        shapes = self._shapes.get(lengths)
+        if shapes is None:
+            shapes = self._shapes[lengths] = [item.shape(self) for item in self._measured]
+        for item, shape in zip(self._measured, shapes, strict=True):
+            item.complete(self, shape)
 
     def values(self) -> dict[str, Any]:
         """Numbers and arrays by name, copied: all of a record that can be written to a file."""
