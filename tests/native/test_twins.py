@@ -167,6 +167,8 @@ def methods() -> Iterator[Work]:
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
     yield "what accelerations leave open", partial(left_open, four_bar)
+    states = np.random.default_rng(0).normal(size=(9, four_bar.nq + four_bar.nv + 1))
+    yield "what states leave open", partial(four_bar.largest_residuals, np.zeros(9), states)
     yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "no singular position", lambda: look_for_singularity(np.tile(np.eye(2, 3), (20, 1, 1)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)

@@ -143,6 +143,23 @@ def test_constraints_of_accelerations_by_their_places_in_a_kernel():
         assert np.isnan(coupled_along(context, t, states, lost, jacobian, gamma, rows))
 
 
+@pytest.mark.parametrize("name", ["four-bar", "bicycle", "rolling-disc"])
+@pytest.mark.parametrize("n", [1, 8, 21])
+def test_the_largest_residuals_of_many_states(name, n):
+    """As from the arrays, to the bit, with full groups of lanes and without; what is not a number stays so."""
+    dynamics, rng = da.compile(da.library.build(name)), np.random.default_rng(n)
+    t, states = rng.normal(size=n), rng.normal(size=(n, dynamics.nq + dynamics.nv + 1))
+    values = {dynamics.parameter_names[0]: 1.7}
+    found = dynamics.residuals(t, states[:, : dynamics.nq], states[:, dynamics.nq : -1], values)
+    position, velocity = (float(np.abs(part).max(initial=0.0)) for part in (found.position, found.velocity))
+    assert dynamics.largest_residuals(t, states, values) == (position, velocity)
+    states[n // 2, dynamics.nq : -1] = np.nan
+    still, lost = dynamics.largest_residuals(t, states, values)
+    assert still == position and np.isnan(lost)
+    states[n // 2] = np.nan
+    assert np.isnan(dynamics.largest_residuals(t, states, values)[bool(not dynamics.holonomic)])
+
+
 @pytest.mark.parametrize(
     ("name", "rtol", "by", "most"),
     [("pendulum", 1e-7, "1e-04", 0.3), ("four-bar", 1e-7, "1e-05", 0.9), ("pendulum", 1e-10, "1e-04", 0.2)],

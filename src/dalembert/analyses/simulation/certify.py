@@ -193,7 +193,7 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
     dynamics, outcome, data = seen.dynamics, seen.outcome, seen.data
     if not dynamics.rows:
         return []
-    position, velocity = (_largest(seen.residuals[level]) for level in ("position", "velocity"))
+    position, velocity = seen.left_open
     accelerations, left = seen.accelerations, context.statistics.largest_conflict
     passed, nearest = False, 1.0 if dynamics.is_large else 0.0
     if not dynamics.is_large:

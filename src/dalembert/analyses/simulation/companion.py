@@ -512,7 +512,6 @@ class _Compared:
     Attributes:
         difference: at each output that both have, the largest of all entries; infinite from where events part them.
         whole: the companion went as far as the run.
-        trouble: why it did not, in words.
     """
 
     def __init__(self, run: _Run, outcome: Outcome):
@@ -533,8 +532,14 @@ class _Compared:
         ended = other.ended_by == mine.ended_by if mine.ended_by else other.result.status == Status.FINISHED
         self.end = float(mine.result.end)
         self.whole = bool(ended and np.all(np.isfinite(self.difference)))
-        parted = f"its events differ from those of the run from t = {self.until(np.finfo(float).max):.4g} s on"
-        self.trouble = parted if ended else f"it stopped at t = {other.result.end:.4g} s"
+        self._stopped = None if ended else float(other.result.end)
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not whole, in words."""
+        if self._stopped is not None:
+            return f"it stopped at t = {self._stopped:.4g} s"
+        return f"its events differ from those of the run from t = {self.until(np.finfo(float).max):.4g} s on"
 
     @property
     def largest(self) -> float:

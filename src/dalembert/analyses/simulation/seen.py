@@ -42,6 +42,20 @@ class Seen:
     away: bool = False
 
     @cached_property
+    def left_open(self) -> tuple[float, float]:
+        """The largest |φ| and |A u + b| at all outputs; without the arrays where nobody else looks at them."""
+        if self.dynamics.is_large or self.dynamics.flat.contacts or not self.away:
+            parts = [[_largest(self.residuals[level]) for level in LEVELS]]
+        else:
+            times, states = self.data["time"], self.outcome.result.states
+            parts = [
+                self.dynamics.largest_residuals(times[at], states[at], values)
+                for at, values in pieces(self.outcome.segments, len(times))
+            ]
+        position, velocity = np.max(parts, axis=0).tolist()
+        return position, velocity
+
+    @cached_property
     def residuals(self) -> dict[str, np.ndarray]:
         """φ (``position``) and A u + b (``velocity``) at all outputs, one column for each equation."""
         parts = self._constraints
@@ -107,3 +121,8 @@ class Seen:
         (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
         context.tau[:] = 0.0
         return coupled_along(context, times, states, du, jacobian, gamma, rows)
+
+
+def _largest(values: Any) -> float:
+    """In size; 0 of nothing."""
+    return float(np.abs(values).max(initial=0.0))
