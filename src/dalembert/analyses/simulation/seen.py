@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -45,14 +45,14 @@ class Seen:
     def left_open(self) -> tuple[float, float]:
         """The largest |φ| and |A u + b| at all outputs; without the arrays where nobody else looks at them."""
         if self.dynamics.is_large or self.dynamics.flat.contacts or not self.away:
-            parts = [[_largest(self.residuals[level]) for level in LEVELS]]
+            parts = [tuple(_largest(self.residuals[level]) for level in LEVELS)]
         else:
             times, states = self.data["time"], self.outcome.result.states
             parts = [
                 self.dynamics.largest_residuals(times[at], states[at], values)
                 for at, values in pieces(self.outcome.segments, len(times))
             ]
-        position, velocity = np.max(parts, axis=0).tolist()
+        position, velocity = map(_worst, zip(*parts, strict=True))
         return position, velocity
 
     @cached_property
@@ -113,7 +113,7 @@ class Seen:
         left = [0.0] if self.dynamics.is_large or not self.dynamics.rows else [
             self._left(times[at], states[at], du[at], parameters) for at, parameters in pieces(segments, len(du))
         ]  # fmt: skip
-        return Accelerations(du, multipliers, float(np.max(left)))
+        return Accelerations(du, multipliers, _worst(left))
 
     def _left(self, times: np.ndarray, states: np.ndarray, du: np.ndarray, parameters: dict[str, float]) -> float:
         """The largest |A u̇ + γ| at some outputs with the same parameters."""
@@ -121,6 +121,11 @@ class Seen:
         (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
         context.tau[:] = 0.0
         return coupled_along(context, times, states, du, jacobian, gamma, rows)
+
+
+def _worst(values: Iterable[float]) -> float:
+    """The largest, NaN if one is."""
+    return max(values, key=lambda value: (value != value, value))
 
 
 def _largest(values: Any) -> float:
