@@ -15,7 +15,7 @@ from dalembert.arguments import no_attribute, public
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
-from dalembert.dynamics.evaluate import ConstraintLanes, accelerations_along, largest_open
+from dalembert.dynamics.evaluate import ConstraintLanes, accelerations_along
 from dalembert.dynamics.even_units import EvenUnits
 from dalembert.dynamics.make_context import make_context, renew_context
 from dalembert.dynamics.make_problem import Asked, make_problem
@@ -417,21 +417,6 @@ class Dynamics:
         position, velocity = (part.reshape(*shape, part.shape[-1]) for part in rolled.residuals(*rows[1:]))
         return Residuals(position, velocity, None if shape else rolled.jacobian(rows[1][0]))
 
-    def largest_residuals(self, t: np.ndarray, states: np.ndarray, parameters: Values = None) -> tuple[float, float]:
-        """The largest |φ| and |A u + b| at many states (q, u, W), NaN where one is; not of large models."""
-        kernel = self.kernels.constraint_kernel
-        if not kernel.has_batch:
-            found = self.residuals(t, states[:, : self.nq], states[:, self.nq : -1], parameters)
-            position, velocity = (float(np.abs(part).max(initial=0.0)) for part in (found.position, found.velocity))
-            return position, velocity
-        lanes: ConstraintLanes | None = getattr(self._last, "lanes", None)  # of this thread
-        if lanes is None:
-            lanes = self._last.lanes = ConstraintLanes(
-                width=kernel.width, n_in=kernel.n_in, n_out=kernel.n_out, n_state=self.nq + self.nv,
-                holonomic=self.holonomic, rows=len(self.rows), kernel=kernel,
-            )  # fmt: skip
-        return largest_open(lanes, t, states, self.parameters(parameters))
-
     def alignment(self, q: Any, *, t: float = 0.0, parameters: Values = None) -> Alignment:
         """Δ_c and Δ_T of every velocity at a position, by which dependent and independent coordinates are chosen.
 
@@ -469,6 +454,19 @@ class Dynamics:
         if context.solver is not None and context.solver.record is not context:
             self._last.key = self._last.context = None
         return context
+
+    @property
+    def constraint_lanes(self) -> ConstraintLanes | None:
+        """The constraint equations of many states at a time, with memory of this thread; None if the kernel takes only
+        one."""
+        kernel = self.kernels.constraint_kernel
+        if getattr(self._last, "lanes", None) is None and kernel.has_batch:
+            self._last.lanes = ConstraintLanes(
+                width=kernel.width, n_in=kernel.n_in, n_out=kernel.n_out, n_state=self.nq + self.nv,
+                holonomic=self.holonomic, rows=len(self.rows), kernel=kernel,
+            )  # fmt: skip
+        lanes: ConstraintLanes | None = getattr(self._last, "lanes", None)
+        return lanes
 
     @property
     def follows_switches(self) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.evaluate import coupled_along
+from dalembert.dynamics.evaluate import coupled_along, largest_open
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_states
 from dalembert.trajectory.recorded import Recorded
@@ -44,12 +44,15 @@ class Seen:
     @cached_property
     def left_open(self) -> tuple[float, float]:
         """The largest |φ| and |A u + b| at all outputs; without the arrays where nobody else looks at them."""
-        if self.dynamics.is_large or self.dynamics.flat.contacts or not self.away:
+        dynamics = self.dynamics
+        looked_at = dynamics.is_large or dynamics.flat.contacts or not self.away
+        lanes = None if looked_at else dynamics.constraint_lanes
+        if lanes is None:
             parts = [tuple(_largest(self.residuals[level]) for level in LEVELS)]
         else:
             times, states = self.data["time"], self.outcome.result.states
             parts = [
-                self.dynamics.largest_residuals(times[at], states[at], values)
+                largest_open(lanes, times[at], states[at], dynamics.parameters(values))
                 for at, values in pieces(self.outcome.segments, len(times))
             ]
         position, velocity = map(_worst, zip(*parts, strict=True))
