@@ -437,3 +437,20 @@ def test_outputs_stay_views():
 def test_outputs_are_no_fields():
     with pytest.raises(TypeError, match="takes 4 values, got 1"):
         Pieces(1.0)
+
+
+def test_lengths_that_were_seen_before_are_checked_all_the_same():
+    """Records of one class and size share what is worked out about their lengths, and nothing else."""
+
+    class Sized(records.Record):
+        n, m = 2 * records.Int()
+        a = records.Matrix("n", "n + m")
+        b = records.Vector("m")
+
+    first, again, other = Sized(n=2, m=1), Sized(n=2, m=1), Sized(n=1, m=3)
+    assert [one.a.shape for one in (first, again, other)] == [(2, 3), (2, 3), (1, 4)]
+    first.a[:], first.b[:] = 1.0, 2.0
+    assert not again.a.any() and not again.b.any()
+    for wrong in (np.zeros((2, 2)), np.zeros((3, 3))):
+        with pytest.raises(TypeError, match=r"Sized\.a\[n, n \+ m\] must be \(2, 3\), got"):
+            Sized(n=2, m=1, a=wrong)

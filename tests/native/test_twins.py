@@ -24,7 +24,7 @@ from dalembert.analyses.simulation.live import make_living
 from dalembert.analyses.simulation.make_device import make_device
 from dalembert.dynamics import choose, rub
 from dalembert.dynamics.assembly import settle_all
-from dalembert.dynamics.evaluate import coupled_along
+from dalembert.dynamics.evaluate import coupled_along, largest_open
 from dalembert.export import native_device
 from dalembert.export.native_device import serve
 from dalembert.export.native_run import evaluate_rates, run_live
@@ -167,6 +167,11 @@ def methods() -> Iterator[Work]:
     )
     yield "slopes for SciPy", partial(slopes, four_bar)
     yield "what accelerations leave open", partial(left_open, four_bar)
+    states = np.random.default_rng(0).normal(size=(9, four_bar.nq + four_bar.nv + 1))
+    yield (
+        "what states leave open",
+        lambda: largest_open(four_bar.constraint_lanes, np.zeros(9), states, four_bar.parameters()),
+    )
     yield "singular positions", lambda: look_for_singularity(np.random.default_rng(0).normal(size=(5, 3, 2)))
     yield "no singular position", lambda: look_for_singularity(np.tile(np.eye(2, 3), (20, 1, 1)))
     yield "a step of BDF that failed", lambda: bdf._cut(bdf.DifferencesMemory(size=1, order=2, equal=3), 2, 5.0)

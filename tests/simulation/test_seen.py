@@ -14,7 +14,7 @@ from dalembert.analyses.simulation.certify import LOOKS, NEARLY_SINGULAR, look_f
 from dalembert.analyses.simulation.companion import estimate_motion
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.options import Options
-from dalembert.dynamics.evaluate import coupled_along
+from dalembert.dynamics.evaluate import coupled_along, largest_open
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
 from dalembert.integrators import Status
 from dalembert.integrators.base import Result
@@ -141,6 +141,24 @@ def test_constraints_of_accelerations_by_their_places_in_a_kernel():
         lost = du.copy()
         lost[entry] = np.nan
         assert np.isnan(coupled_along(context, t, states, lost, jacobian, gamma, rows))
+
+
+@pytest.mark.parametrize("name", ["four-bar", "bicycle", "rolling-disc"])
+@pytest.mark.parametrize("n", [1, 8, 21])
+def test_the_largest_residuals_of_many_states(name, n):
+    """As from the arrays, to the bit, with full groups of lanes and without; what is not a number stays so."""
+    dynamics, rng = da.compile(da.library.build(name)), np.random.default_rng(n)
+    t, states = rng.normal(size=n), rng.normal(size=(n, dynamics.nq + dynamics.nv + 1))
+    values = {dynamics.parameter_names[0]: 1.7}
+    found = dynamics.residuals(t, states[:, : dynamics.nq], states[:, dynamics.nq : -1], values)
+    position, velocity = (float(np.abs(part).max(initial=0.0)) for part in (found.position, found.velocity))
+    lanes, parameters = dynamics.constraint_lanes, dynamics.parameters(values)
+    assert largest_open(lanes, t, states, parameters) == (position, velocity)
+    states[n // 2, dynamics.nq : -1] = np.nan
+    still, lost = largest_open(lanes, t, states, parameters)
+    assert still == position and np.isnan(lost)
+    states[n // 2] = np.nan
+    assert np.isnan(largest_open(lanes, t, states, parameters)[bool(not dynamics.holonomic)])
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,11 @@ class Kernel:
         return straight_results(self._tape, moving)
 
     @property
+    def has_batch(self) -> bool:
+        """Whether there is a version for groups of states."""
+        return bool(self._options["batch"])
+
+    @property
     def width(self) -> int:
         """Number of states in a group of the batch version."""
         return host().width

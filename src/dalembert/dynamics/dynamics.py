@@ -15,7 +15,7 @@ from dalembert.arguments import no_attribute, public
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
-from dalembert.dynamics.evaluate import accelerations_along
+from dalembert.dynamics.evaluate import ConstraintLanes, accelerations_along
 from dalembert.dynamics.even_units import EvenUnits
 from dalembert.dynamics.make_context import make_context, renew_context
 from dalembert.dynamics.make_problem import Asked, make_problem
@@ -454,6 +454,19 @@ class Dynamics:
         if context.solver is not None and context.solver.record is not context:
             self._last.key = self._last.context = None
         return context
+
+    @property
+    def constraint_lanes(self) -> ConstraintLanes | None:
+        """The constraint equations of many states at a time, with memory of this thread; None if the kernel takes only
+        one."""
+        kernel = self.kernels.constraint_kernel
+        if getattr(self._last, "lanes", None) is None and kernel.has_batch:
+            self._last.lanes = ConstraintLanes(
+                width=kernel.width, n_in=kernel.n_in, n_out=kernel.n_out, n_state=self.nq + self.nv,
+                holonomic=self.holonomic, rows=len(self.rows), kernel=kernel,
+            )  # fmt: skip
+        lanes: ConstraintLanes | None = getattr(self._last, "lanes", None)
+        return lanes
 
     @property
     def follows_switches(self) -> bool:

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from dalembert.native import Matrix, Outputs, Real, Vector, native, rare
+from dalembert.native import BatchKernel, Int, Matrix, Outputs, Real, Record, Vector, native, rare, vectorized
 from dalembert.numerics.closing import close_loops
 from dalembert.numerics.context import OK, Blocks, Context, Solution, System, finite, residual_rates, stabilized, watch
 from dalembert.numerics.linear import hold_rank
 from dalembert.numerics.scaling import even_matrix, even_rows, even_sides
 
 __all__ = [
-    "accelerations_along", "coupled_along", "eliminated_rhs", "explicit_rhs", "hold_blocks", "largest_coupled",
-    "solved_rhs", "staged_rhs",
+    "ConstraintLanes", "accelerations_along", "coupled_along", "eliminated_rhs", "explicit_rhs", "hold_blocks",
+    "largest_coupled", "largest_open", "solved_rhs", "staged_rhs",
 ]  # fmt: skip
 
 
@@ -228,3 +228,49 @@ def coupled_along(
             return left
         largest = max(largest, left)
     return largest
+
+
+class ConstraintLanes(Record):
+    """The constraint equations at ``width`` states at a time.
+
+    Attributes:
+        n_in, n_out: numbers of a state that the kernel reads, t, (q, u) and parameters, and gives, φ and A u + b first.
+        n_state, holonomic, rows: lengths of (q, u), φ and A u + b.
+        worst: the largest of each of these in size so far.
+    """
+
+    width, n_in, n_out, n_state, holonomic, rows = 6 * Int()
+    kernel = BatchKernel()
+    inp = Matrix(1, "n_in * width")
+    out = Matrix(1, "n_out * width")
+    worst = Vector("(holonomic + rows) * width")
+
+
+@vectorized
+def largest_open(
+    c: ConstraintLanes, times: np.ndarray, states: np.ndarray, parameters: np.ndarray
+) -> tuple[float, float]:
+    """The largest |φ| and |A u + b| at many states (q, u, W), NaN where one is."""
+    width, n, inp, out, worst = c.width, times.shape[0], c.inp, c.out, c.worst
+    worst[:] = 0.0
+    for k in range(parameters.shape[0]):
+        at = (1 + c.n_state + k) * width
+        inp[0, at : at + width] = parameters[k]
+    for group in range((n + width - 1) // width):
+        for lane in range(width):
+            row = min(group * width + lane, n - 1)  # spare lanes repeat the last state
+            inp[0, lane] = times[row]
+            for i in range(c.n_state):
+                inp[0, (1 + i) * width + lane] = states[row, i]
+        c.kernel(inp, out, 1)
+        for k in range(worst.shape[0]):
+            size = abs(out[0, k])
+            worst[k] = size if size > worst[k] or size != size else worst[k]
+    position, velocity = 0.0, 0.0
+    for k in range(worst.shape[0]):
+        size = worst[k]
+        if k < c.holonomic * width:
+            position = size if size > position or size != size else position
+        else:
+            velocity = size if size > velocity or size != size else velocity
+    return position, velocity

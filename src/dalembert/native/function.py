@@ -35,6 +35,8 @@ _REAL, _BITS = struct.Struct("<d"), struct.Struct("<q")
 _FREE = libc_address("free")
 _ENTRY = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 _ELEMENTS = {dtype: kind for kind, dtype in DTYPES.items()}
+_FLOAT64 = DTYPES[FLOAT]
+_PLAIN = {rank: (_FLOAT64.char, rank, True) for rank in (1, 2, 3)}  # what machine code for arrays without gaps is for
 _WHOLE: tuple[type[Any], ...] = (*INTEGER, np.bool_)
 _TUPLES: tuple[type[Any], ...] = (tuple, Outputs)
 
@@ -208,6 +210,15 @@ class Bound:
 def put(name: str, value: Any, slots: list[int], key: list[Any]) -> None:
     """The slots of an argument, and what the choice of machine code depends on."""
     if isinstance(value, ARRAY):
+        if value.dtype is _FLOAT64 and value.flags.carray and value.ndim in _PLAIN:
+            # Nearly all arrays are like this; strides follow from the shape, and nothing is left to check.
+            shape = value.shape
+            slots.append(address_of(value))
+            slots += shape
+            if len(shape) > 1:
+                slots += shape[1:] if len(shape) == 2 else (shape[1] * shape[2], shape[2])
+            key += _PLAIN[len(shape)]
+            return
         dtype, shape, strides = value.dtype, value.shape, value.strides
         if dtype not in _ELEMENTS or not 1 <= len(shape) <= 3:
             raise TypeError(

@@ -27,6 +27,7 @@ import numpy as np
 
 from dalembert.errors import CompileError
 from dalembert.native import types
+from dalembert.native.plain_kernels import BatchCalled, Called, InPlace
 from dalembert.native.types import BOOL, COMPLEX, FLOAT, INT, WHOLE_NUMBERS, Scalar, Type, fold_length, length_tree
 from dalembert.values import ARRAY
 
@@ -41,8 +42,6 @@ _WORD, _BYTE, _NUMBERS = np.dtype(np.int64), ctypes.c_char, (float, int, np.floa
 DTYPES = {
     FLOAT: np.dtype(np.float64), INT: np.dtype(np.int64), BOOL: np.dtype(np.bool_), COMPLEX: np.dtype(np.complex128),
 }  # fmt: skip
-_KERNEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
-_BATCH = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
 
 # Code, number of inputs, number of outputs; then the kernel's memory or, if it works in place, how much scratch space
 # it needs.
@@ -97,8 +96,8 @@ class Field(Generic[T]):
     def write(self, record: Record, value: Any) -> None:
         raise NotImplementedError
 
-    def complete(self, record: Record) -> None:
-        """Make what is missing, and check what depends on other fields."""
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
+        """Make what is missing, of these lengths, and check what depends on other fields."""
 
 
 class Int(Field[int]):
@@ -155,6 +154,12 @@ class Measured(Field[T]):
         # Most lengths are one field, which is read without a look at the tree.
         self._names = tuple(tree.id if isinstance(tree, ast.Name) else None for tree in self.trees)
 
+    @property
+    def mentioned(self) -> set[str]:
+        """Fields that the lengths are formulas of; of another record with a dot."""
+        nodes = [node for tree in self.trees if tree is not None for node in ast.walk(tree)]
+        return {ast.unparse(node) for node in nodes if isinstance(node, ast.Name | ast.Attribute)}
+
     def __str__(self) -> str:
         return f"{super().__str__()}[{', '.join(self.lengths)}]"
 
@@ -192,26 +197,28 @@ class ArrayField(Measured[np.ndarray]):
         super().__init__(*lengths)
         self.kind, self._dtype = types.Array(self.element, self.rank), DTYPES[self.element]
 
+    def _of(self, record: Record) -> str:
+        return f"{type(record).__name__}.{self.name}"
+
     def write(self, record: Record, value: np.ndarray) -> None:
-        what = f"{type(record).__name__}.{self.name}"
         if record.kept_values.get(self.name) is value:  # out.du += step, in plain Python
             return
         if isinstance(record, Outputs):
-            raise TypeError(f"{what} is a view and stays one.  Fix: change its numbers, {self.name}[:] = ...")
+            raise TypeError(f"{self._of(record)} is a view and stays one.  Fix: change its numbers, {self.name}[:] = …")
         if not isinstance(value, ARRAY) or value.dtype != self._dtype or value.ndim != self.rank:
             got = f"{value.dtype} with {value.ndim} axes" if isinstance(value, ARRAY) else type(value).__name__
-            raise TypeError(f"{what} must be an array of {self._dtype} with {self.rank} axes, got {got}")
+            raise TypeError(f"{self._of(record)} must be an array of {self._dtype} with {self.rank} axes, got {got}")
         if not value.flags.c_contiguous:
-            raise TypeError(f"{what} must be an array without gaps.  Fix: np.ascontiguousarray")
+            raise TypeError(f"{self._of(record)} must be an array without gaps.  Fix: np.ascontiguousarray")
         record.kept_values[self.name] = value
         record.slot_words[record.slot_of[self.name]] = address_of(value)
 
-    def complete(self, record: Record) -> None:
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
         kept = record.kept_values.get(self.name)
         if kept is not None:
-            self.check(record, kept.shape)
+            if kept.shape != shape:
+                self.check(record, kept.shape)
             return
-        shape = self.shape(record)
         if min(shape) < 0:
             shape = tuple([max(0, n) for n in shape])
             self.check(record, shape)
@@ -327,31 +334,7 @@ class Kernel(_KernelField):
 
     def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         memory = np.zeros(value.n_in + value.n_out + max(1, value.n_work))
-        return (value.address, value.n_in, value.n_out, address_of(memory)), _Called(value, memory)
-
-
-class _Called:
-    """A kernel as plain Python calls it."""
-
-    def __init__(self, kernel: Any, memory: np.ndarray):
-        self.kernel, self.memory = kernel, memory
-
-    def __call__(self, *args: Any) -> np.ndarray:
-        n, m, at = self.kernel.n_in, self.kernel.n_out, 0
-        for arg in args:
-            given = np.atleast_1d(np.asarray(arg, dtype=float))
-            self.memory[at : at + len(given)] = given
-            at += len(given)
-        if at != n:
-            raise TypeError(f"kernel '{self.kernel.name}' takes {n} numbers, got {at}")
-        start = self.memory.ctypes.data
-        _KERNEL(self.kernel.address)(start, start + 8 * n, start + 8 * (n + m))
-        return self.outputs
-
-    @property
-    def outputs(self) -> np.ndarray:
-        """What the last call gave."""
-        return self.memory[self.kernel.n_in : self.kernel.n_in + self.kernel.n_out]
+        return (value.address, value.n_in, value.n_out, address_of(memory)), Called(value, memory)
 
 
 class Kernels(Measured[Any]):
@@ -363,7 +346,7 @@ class Kernels(Measured[Any]):
     kind = types.Kernels()
 
     def write(self, record: Record, value: Any) -> None:
-        kept = [None if kernel is None else _InPlace(kernel) for kernel in value]
+        kept = [None if kernel is None else InPlace(kernel) for kernel in value]
         table = np.zeros((len(kept), SLOTS_OF_KERNEL), dtype=_WORD)
         for row, kernel in zip(table, value, strict=True):
             if kernel is not None:
@@ -371,9 +354,9 @@ class Kernels(Measured[Any]):
         record.kept_values[self.name] = _Row(kept, table)
         record.slot_words[record.slot_of[self.name]] = table.ctypes.data
 
-    def complete(self, record: Record) -> None:
+    def complete(self, record: Record, shape: tuple[int, ...]) -> None:
         if self.name not in record.kept_values:
-            self.write(record, [None] * self.shape(record)[0])
+            self.write(record, [None] * shape[0])
         self.check(record, (len(record.kept_values[self.name]),))
 
 
@@ -382,24 +365,10 @@ class _Row(tuple[Any, ...]):
 
     table: np.ndarray
 
-    def __new__(cls, kernels: list[_InPlace | None], table: np.ndarray) -> Self:
+    def __new__(cls, kernels: list[InPlace | None], table: np.ndarray) -> Self:
         made = super().__new__(cls, kernels)
         made.table = table
         return made
-
-
-class _InPlace:
-    """A kernel that works in place, as plain Python runs it."""
-
-    def __init__(self, kernel: Any):
-        self.kernel, self._function = kernel, _KERNEL(kernel.address)
-
-    def run(self, inputs: np.ndarray, outputs: np.ndarray) -> None:
-        for array, n, what in ((inputs, self.kernel.n_in, "inputs"), (outputs, self.kernel.n_out, "outputs")):
-            if len(array) < n or array.dtype != np.float64 or array.strides != (8,):
-                raise TypeError(f"kernel '{self.kernel.name}' needs room for {n} {what} in a row, got {array.shape}")
-        scratch = np.empty(max(1, self.kernel.n_work))
-        self._function(inputs.ctypes.data, outputs.ctypes.data, scratch.ctypes.data)
 
 
 class BatchKernel(_KernelField):
@@ -416,20 +385,7 @@ class BatchKernel(_KernelField):
     def called(self, value: Any) -> tuple[tuple[int, ...], Any]:
         work = np.zeros(max(1, value.n_work_batch))
         each = value.n_in * value.width, value.n_out * value.width
-        return (value.batch_address, *each, work.ctypes.data), _BatchCalled(value, work)
-
-
-class _BatchCalled:
-    """A batch kernel as plain Python calls it."""
-
-    def __init__(self, kernel: Any, work: np.ndarray):
-        self.kernel, self.work, self._function = kernel, work, _BATCH(kernel.batch_address)
-
-    def __call__(self, inp: np.ndarray, out: np.ndarray, groups: int) -> None:
-        width = self.kernel.width * groups
-        if inp.size < self.kernel.n_in * width or out.size < self.kernel.n_out * width:
-            raise TypeError(f"kernel '{self.kernel.name}': too few inputs or outputs for {groups} groups")
-        self._function(inp.ctypes.data, out.ctypes.data, self.work.ctypes.data, groups)
+        return (value.batch_address, *each, work.ctypes.data), BatchCalled(value, work)
 
 
 class Record:
@@ -438,16 +394,23 @@ class Record:
     fields: ClassVar[dict[str, Field[Any]]] = {}
     slot_of: ClassVar[dict[str, int]] = {}
     _size: ClassVar[int] = 0
-    _measured: ClassVar[tuple[Field[Any], ...]] = ()
+    _measured: ClassVar[tuple[Measured[Any], ...]] = ()
+    # Slots that lengths are formulas of, if they are all of this record, and the lengths that were found so far: many
+    # records are made of a few sizes.
+    _measuring: ClassVar[tuple[int, ...] | None] = ()
+    _shapes: ClassVar[dict[tuple[int, ...], list[tuple[int, ...]]]] = {}
 
     def __init_subclass__(cls) -> None:
         cls.fields = {**cls.fields, **{name: item for name, item in vars(cls).items() if isinstance(item, Field)}}
-        cls._measured = tuple(item for item in cls.fields.values() if type(item).complete is not Field.complete)
+        cls._measured = tuple(item for item in cls.fields.values() if isinstance(item, Measured))
         cls.slot_of, at = {}, 0
         for name, item in cls.fields.items():
             cls.slot_of[name] = at
             at += item.slots
         cls._size = at
+        mentioned = {name for item in cls._measured for name in item.mentioned}
+        own = all(isinstance(cls.fields.get(name), Int) for name in mentioned)
+        cls._measuring, cls._shapes = tuple(cls.slot_of[name] for name in sorted(mentioned)) if own else None, {}
         bases: tuple[Any, ...] = cls.__bases__
         for base in bases:
             for name, slot in getattr(base, "slot_of", {}).items():
@@ -474,14 +437,23 @@ class Record:
     def set(self, **values: Any) -> None:
         """Fields by name."""
         for name, value in values.items():
-            if name not in self.fields:
+            item = self.fields.get(name)
+            if item is None:
                 raise TypeError(f"{type(self).__name__} has no field {name!r}; it has {', '.join(self.fields)}")
-            setattr(self, name, value)
+            item.write(self, value)
 
     def complete(self) -> None:
         """Make the arrays that are missing, and check the lengths of all."""
-        for item in self._measured:
-            item.complete(self)
+        if self._measuring is None:
+            for item in self._measured:
+                item.complete(self, item.shape(self))
+            return
+        lengths = tuple([self.slot_words.item(slot) for slot in self._measuring])
+        shapes = self._shapes.get(lengths)
+        if shapes is None:
+            shapes = self._shapes[lengths] = [item.shape(self) for item in self._measured]
+        for item, shape in zip(self._measured, shapes, strict=True):
+            item.complete(self, shape)
 
     def values(self) -> dict[str, Any]:
         """Numbers and arrays by name, copied: all of a record that can be written to a file."""

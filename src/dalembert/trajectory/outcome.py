@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -95,11 +95,18 @@ class Outcome:
         n = self._asked
         if n <= count:
             return np.arange(n)
-        chosen = np.zeros(n, dtype=bool)
-        chosen[(np.arange(count + 1) * ((n - 1) / count) + 0.5).astype(int)] = True
+        chosen = _evenly(n, count).copy()
         for places in others:
             chosen[places] = True
         return np.flatnonzero(chosen)
+
+
+@lru_cache(maxsize=100)
+def _evenly(n: int, count: int) -> np.ndarray:
+    """Which of n outputs are so many evenly spaced ones, and the first."""
+    chosen = np.zeros(n, dtype=bool)
+    chosen[(np.arange(count + 1) * ((n - 1) / count) + 0.5).astype(int)] = True
+    return chosen
 
 
 def pieces(segments: list[tuple[int, dict[str, float]]], n: int) -> Iterator[tuple[slice, dict[str, float]]]:

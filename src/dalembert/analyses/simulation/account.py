@@ -109,8 +109,9 @@ class Account:
 
     def counted(self, found: Result, memory: Memory) -> Result:
         """The result of the last piece with the counts of all; with its last state if that lies beyond the outputs."""
-        counts = dict(zip(_COUNTS, self.totals(memory).tolist(), strict=True))
-        found = replace(found, **counts, defect=max(self.defect, memory.defect))
+        if self.counts.any() or self.defect:
+            counts = dict(zip(_COUNTS, self.totals(memory).tolist(), strict=True))
+            found = replace(found, **counts, defect=max(self.defect, memory.defect))
         if found.end > found.time[-1] and np.all(np.isfinite(found.last)):
             times, states = np.append(found.time, found.end), np.vstack([found.states, found.last])
             found = replace(found, time=times, states=states)

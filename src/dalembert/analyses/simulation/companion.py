@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -157,7 +157,7 @@ class _Run:
     def start(self) -> np.ndarray:
         return self.outcome.result.states[0].copy()
 
-    @property
+    @cached_property
     def times(self) -> np.ndarray:
         return self.wanted[self.at]
 
@@ -194,7 +194,7 @@ class _Run:
         event = self.dynamics.flat.events[name][0] if isinstance(self.dynamics, Dynamics) else None
         return f"{event.contact} rest" if isinstance(event, ContactEvent) and event.side >= 0 else ""
 
-    @property
+    @cached_property
     def floor(self) -> np.ndarray:
         """Added to all sizes."""
         atol, rtol = (getattr(self.method, name, None) for name in ("atol", "rtol"))
@@ -490,14 +490,14 @@ class _Compared:
 
     Attributes:
         difference: at each output that both have, the largest of all entries; infinite from where events part them.
+        largest: of all outputs.
         whole: the companion went as far as the run.
-        trouble: why it did not, in words.
     """
 
     def __init__(self, run: _Run, outcome: Outcome):
         mine, other = run.outcome, outcome
         self.evaluations, self.first = other.result.evaluations, float(run.times[0])
-        count = min(int(np.searchsorted(run.at, len(mine.result.time))), len(other.result.time))
+        count = min(int(run.at.searchsorted(len(mine.result.time))), len(other.result.time))
         times = run.times[:count]
         if count and times[-1] > min(mine.result.end, other.result.end):
             count, times = count - 1, times[:-1]
@@ -511,13 +511,16 @@ class _Compared:
         self.times, self.difference = times, self._events(run, times, difference, mine.events, other.events)
         ended = other.ended_by == mine.ended_by if mine.ended_by else other.result.status == Status.FINISHED
         self.end = float(mine.result.end)
-        self.whole = bool(ended and np.all(np.isfinite(self.difference)))
-        parted = f"its events differ from those of the run from t = {self.until(np.finfo(float).max):.4g} s on"
-        self.trouble = parted if ended else f"it stopped at t = {other.result.end:.4g} s"
+        self.largest = float(self.difference.max(initial=0.0))
+        self.whole = ended and self.largest < np.inf
+        self._stopped = None if ended else float(other.result.end)
 
     @property
-    def largest(self) -> float:
-        return float(self.difference.max(initial=0.0))
+    def trouble(self) -> str:
+        """Why it is not whole, in words."""
+        if self._stopped is not None:
+            return f"it stopped at t = {self._stopped:.4g} s"
+        return f"its events differ from those of the run from t = {self.until(np.finfo(float).max):.4g} s on"
 
     def until(self, most: float) -> float:
         """The last time before the difference exceeds ``most``."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dalembert.dynamics import Dynamics
-from dalembert.dynamics.evaluate import coupled_along
+from dalembert.dynamics.evaluate import coupled_along, largest_open
 from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_states
 from dalembert.trajectory.recorded import Recorded
@@ -40,6 +40,23 @@ class Seen:
     outcome: Outcome
     data: Recorded
     away: bool = False
+
+    @cached_property
+    def left_open(self) -> tuple[float, float]:
+        """The largest |φ| and |A u + b| at all outputs; without the arrays where nobody else looks at them."""
+        dynamics = self.dynamics
+        looked_at = dynamics.is_large or dynamics.flat.contacts or not self.away
+        lanes = None if looked_at else dynamics.constraint_lanes
+        if lanes is None:
+            parts = [tuple(_largest(self.residuals[level]) for level in LEVELS)]
+        else:
+            times, states = self.data["time"], self.outcome.result.states
+            parts = [
+                largest_open(lanes, times[at], states[at], dynamics.parameters(values))
+                for at, values in pieces(self.outcome.segments, len(times))
+            ]
+        position, velocity = map(_worst, zip(*parts, strict=True))
+        return position, velocity
 
     @cached_property
     def residuals(self) -> dict[str, np.ndarray]:
@@ -99,7 +116,7 @@ class Seen:
         left = [0.0] if self.dynamics.is_large or not self.dynamics.rows else [
             self._left(times[at], states[at], du[at], parameters) for at, parameters in pieces(segments, len(du))
         ]  # fmt: skip
-        return Accelerations(du, multipliers, float(np.max(left)))
+        return Accelerations(du, multipliers, _worst(left))
 
     def _left(self, times: np.ndarray, states: np.ndarray, du: np.ndarray, parameters: dict[str, float]) -> float:
         """The largest |A u̇ + γ| at some outputs with the same parameters."""
@@ -107,3 +124,13 @@ class Seen:
         (jacobian, (rows, _)), (gamma, _) = places["jacobian"], places["gamma"]
         context.tau[:] = 0.0
         return coupled_along(context, times, states, du, jacobian, gamma, rows)
+
+
+def _worst(values: Iterable[float]) -> float:
+    """The largest, NaN if one is."""
+    return max(values, key=lambda value: (value != value, value))
+
+
+def _largest(values: Any) -> float:
+    """In size; 0 of nothing."""
+    return float(np.abs(values).max(initial=0.0))
