@@ -49,6 +49,12 @@ SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in on
 OFF = 1.0  # tolerances, of the size of the motion: how far it may be off constraints before it is led back
 FEWEST_STEPS = 200
 
+# Errors that may be far from in proportion to the tolerance count ROUGH times: where that share of the steps was
+# rejected, few hard steps decide (on a stiff stop, or at the limit of stability), and where a method took over, another
+# one began. With so few outputs or steps a difference may be small by chance, and counts CHANCE times.
+ERRATIC = {DormandPrince8: 0.25, Tsitouras5: 0.05, Radau: 0.1}
+FEW_OUTPUTS, FEW_STEPS, CHANCE, ROUGH = 8, 50, 30.0, 300.0
+
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
 # If it finds the error close to what is allowed, or less than BELOW times below that, where some outputs may show too
 # little of it, one that is tighter still decides at every output: its difference is nearly all of the error.
@@ -195,6 +201,18 @@ class _Run:
         return f"{event.contact} rest" if isinstance(event, ContactEvent) and event.side >= 0 else ""
 
     @property
+    def erratic(self) -> bool:
+        """Its error may be far from in proportion to the tolerance."""
+        result, share = self.outcome.result, ERRATIC.get(type(self.method), 1.0)
+        took_over = type(self.choice.method) is not type(self.method)
+        return took_over or result.rejected > share * (result.steps + result.rejected)
+
+    @property
+    def meager(self) -> bool:
+        """So few outputs or steps that differences may be small by chance."""
+        return len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS
+
+    @property
     def floor(self) -> np.ndarray:
         """Added to all sizes."""
         atol, rtol = (getattr(self.method, name, None) for name in ("atol", "rtol"))
@@ -322,6 +340,9 @@ def _estimate(run: _Run) -> Estimate:
         spent += found.evaluations
         if found.acquitted:
             return replace(found, evaluations=spent)
+    if (run.erratic or run.meager) and rtol / TIGHTEST >= FINEST:  # the error at rtol/10 may be as large
+        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
+        return replace(found, evaluations=spent + found.evaluations)
     thinned = run.thinned()
     found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
@@ -351,9 +372,10 @@ def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
     other = _Companion(run, replace(run.choice, method=loose, fallback=None), 0.0, off)
     compared = _Compared(run, other.run())
     scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
-    difference = compared.largest
+    difference, scale = compared.largest, scale * (ROUGH if run.erratic else CHANCE if run.meager else 1.0)
+    limit = NONLINEAR / (CHANCE if run.erratic or run.meager else 1.0)
     error = max(scale * difference, DEFECT * result.defect * method.rtol)
-    beyond = max(difference / NONLINEAR, error / run.accuracy) if compared.whole else np.inf
+    beyond = max(difference / limit, error / run.accuracy) if compared.whole else np.inf
     growth = difference / loosened["rtol"]
     by = f"by a run at rtol {loosened['rtol']:.0e}"
     found = Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted=beyond <= 1.0)
