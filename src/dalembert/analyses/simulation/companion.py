@@ -53,7 +53,8 @@ FEWEST_STEPS = 200
 # rejected, few hard steps decide (on a stiff stop, or at the limit of stability), and where a method took over, another
 # one began. With so few outputs or steps a difference may be small by chance, and counts CHANCE times.
 ERRATIC = {DormandPrince8: 0.25, Tsitouras5: 0.05, Radau: 0.1}
-FEW_OUTPUTS, FEW_STEPS, CHANCE, ROUGH = 8, 50, 30.0, 300.0
+FEW_STEPS = {DormandPrince8: 50, Tsitouras5: 100, Radau: 100}
+FEW_OUTPUTS, CHANCE, ROUGH = 8, 30.0, 300.0
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
 # If it finds the error close to what is allowed, or less than BELOW times below that, where some outputs may show too
@@ -210,7 +211,13 @@ class _Run:
     @property
     def meager(self) -> bool:
         """So few outputs or steps that differences may be small by chance."""
-        return len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS
+        return len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS.get(type(self.method), 0)
+
+    @property
+    def tolerance(self) -> float:
+        """What acts of both tolerances, relative to the largest size."""
+        method: Any = self.method
+        return max(method.rtol, method.atol / float((self.sizes + self.floor).max(initial=1e-300)))
 
     @property
     def floor(self) -> np.ndarray:
@@ -330,9 +337,9 @@ def _estimate(run: _Run) -> Estimate:
         return _by_adaptive(run)
     method: Any = run.method
     spent, rtol = 0, getattr(method, "rtol", 1.0)
-    if rtol <= TIGHT and type(method) in LOOSER and run.accuracy >= FORETOLD * rtol:
+    if rtol <= TIGHT and type(method) in LOOSER and run.accuracy >= FORETOLD * run.tolerance:
         factor = min(LOOSER[type(method)][0], LOOSEST / rtol)
-        sparse = run.sparse()
+        sparse = run if run.erratic else run.sparse()
         found, beyond = _by_loose(sparse, factor)
         if 1.0 < beyond <= PROMISING:
             spent = found.evaluations
