@@ -333,6 +333,19 @@ def test_at_few_outputs_a_small_difference_may_be_chance(force, start, duration,
     assert falls_short(model, duration, {**given, **begin}) == [False, True]
 
 
+def test_a_companion_that_makes_the_same_steps_tells_nothing():
+    """With an atol as large as the motion, the run and its companion took one step, wrong by 1e-4 both."""
+    verdicts()
+    problem = sys.modules["verdict_problems"].PROBLEMS[58]
+    model = da.compile(problem.build())
+    assert problem.size.length == 1e-6
+    given = {"integrator": "radau", "rtol": 4e-9, "atol": 7.5e-8, "output_step": 0.03}
+    run = da.simulate(model, 0.6, **given)
+    true = da.simulate(model, 0.6, output_step=0.03, rtol=1e-12, atol=1e-20, certify=False)
+    error = np.abs(run.values("u") - true.values("u")).max() / np.abs(true.values("u")).max()
+    assert error > 1e-4 > run.certificate.accuracy and not run.certificate.trusted
+
+
 def test_where_another_method_took_over_a_loose_companion_counts_less(monkeypatch):
     """It judges the second by the second; the error may be that of the first, at its limit of stability."""
     found, loose = [], companion._by_loose

@@ -367,8 +367,7 @@ def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
     """By a cheap run at a tolerance that is looser by a factor, good enough to acquit; and what it found over what it
     may find to acquit."""
     method: Any = run.method
-    _, power = LOOSER[type(method)]
-    result = run.outcome.result
+    power, result = LOOSER[type(method)][1], run.outcome.result
     loosened = {"rtol": method.rtol * factor, "atol": method.atol * factor, "max_step": np.inf}
     steps = max(FEWEST_STEPS, round(SHARE * result.evaluations / STAGES))
     if isinstance(method, Radau):
@@ -408,7 +407,8 @@ def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
     else:
         choice = replace(run.choice, method=retuned(method), fallback=None)
     by = f"by a run at rtol {method.rtol * factor:.0e}"
-    return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor))
+    steps = run.outcome.result.steps if finer and type(method) is type(run.method) else 0
+    return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor), steps)
 
 
 def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
@@ -494,15 +494,18 @@ def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     return _decided(run, choice, scale, f"by {kind.name} at rtol {rtol:.0e}", rtol)
 
 
-def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float) -> Estimate:
-    """The verdict of a companion that sees the whole error, times ``scale``."""
+def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float, more_than: int = 0) -> Estimate:
+    """The verdict of a companion that sees all of the error, times ``scale``; of another if it took no more steps."""
     try:
         driver = _Companion(run, choice, run.spacing)
         outcome = driver.run()
     except DalembertError as error:  # such as a kernel that a model cannot give
         note = f"it could not be run: {error}"
         return Estimate(np.inf, run.accuracy, np.nan, float(run.times[0]), by, 0, False, note)
-    return _verdict(run, outcome, scale, by, rtol)
+    found = _verdict(run, outcome, scale, by, rtol)
+    if found.acquitted and outcome.result.steps <= more_than:
+        return _by_automatic(run, rtol, 1.0)
+    return found
 
 
 def _verdict(run: _Run, outcome: Outcome, scale: float, by: str, rtol: float) -> Estimate:
