@@ -52,8 +52,8 @@ FEWEST_STEPS = 200
 # Errors that may be far from in proportion to the tolerance count ROUGH times: where that share of the steps was
 # rejected, few hard steps decide (on a stiff stop, or at the limit of stability), and where a method took over, another
 # one began. With so few outputs or steps a difference may be small by chance, and counts CHANCE times.
-ERRATIC = {DormandPrince8: 0.25, Tsitouras5: 0.05, Radau: 0.1}
-FEW_STEPS = {DormandPrince8: 50, Tsitouras5: 100, Radau: 100}
+ERRATIC: dict[type[Integrator], float] = {DormandPrince8: 0.25, Tsitouras5: 0.05, Radau: 0.1}
+FEW_STEPS: dict[type[Integrator], int] = {DormandPrince8: 50, Tsitouras5: 100, Radau: 100}
 FEW_OUTPUTS, CHANCE, ROUGH = 8, 30.0, 300.0
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
@@ -407,7 +407,7 @@ def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
     else:
         choice = replace(run.choice, method=retuned(method), fallback=None)
     by = f"by a run at rtol {method.rtol * factor:.0e}"
-    steps = run.outcome.result.steps if finer and type(method) is type(run.method) else 0
+    steps = run.outcome.result.steps if finer and type(run.method) in LOOSER else 0
     return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor), steps)
 
 
