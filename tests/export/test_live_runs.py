@@ -304,3 +304,8 @@ def test_a_motion_that_was_not_simulated_and_one_that_was_saved(tmp_path):
     with pytest.raises(da.DalembertError, match="began at a given state"):
         da.simulate(library.build("pendulum"), 0.1, initial=run).live(tmp_path / "live.html")
     assert json.loads(da.load(run.save(tmp_path / "run.nc")).attrs["options"])["initial"] == {"pivot": [0.3]}
+
+
+def test_states_of_a_model_have_their_curves_in_the_page():
+    run = da.simulate(motor(), 1.0)
+    assert f"state {run.dynamics.coordinates.own_states['i']}" in run.live().text

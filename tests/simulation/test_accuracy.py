@@ -13,8 +13,7 @@ import pytest
 
 import dalembert as da
 from dalembert.analyses.simulation import companion
-from dalembert.analyses.simulation.companion import accuracy_of
-from dalembert.analyses.simulation.motion_sizes import motion_sizes
+from dalembert.analyses.simulation.motion_sizes import accuracy_of, motion_sizes
 from dalembert.formulations.penalty import Penalty
 from dalembert.formulations.velocity_transformation import VelocityTransformation
 from dalembert.integrators import INTEGRATORS
@@ -289,6 +288,73 @@ def test_accuracies_of_few_tolerances_are_for_a_tight_companion():
     assert not certificate.trusted and certificate.error > 80 * rtol
     loose = da.simulate(model, 3.0, **given, accuracy=301 * rtol).certificate
     assert loose.trusted and loose.estimate.by == "by a run at rtol 1e-05"
+
+
+def falls_short(model, duration, given) -> list[bool]:
+    """Whether a run is trusted that is wrong by twice what is asked, and if twice its error is asked."""
+    fixed = {name: given[name] for name in given if name not in ("integrator", "rtol", "atol")}
+    run = da.simulate(model, duration, **given, certify=False)
+    true = da.simulate(model, duration, **fixed, integrator="dopri8", rtol=1e-13, atol=1e-15, certify=False)
+    scales = [np.abs(true.values(x)).max(axis=0) + 0.01 for x in "qu"]
+    error = max((np.abs(run.values(x) - true.values(x)) / scale).max() for x, scale in zip("qu", scales, strict=True))
+    return [da.simulate(model, duration, **given, accuracy=a * error).certificate.trusted for a in (0.5, 2.0)]
+
+
+@pytest.mark.parametrize(("integrator", "rtol"), [("tsit5", 1e-9), ("tsit5", 3e-8), ("radau", 3e-9)])
+def test_loose_companions_tell_nothing_where_few_hard_steps_decide(integrator, rtol):
+    """On a stiff stop a fifth of the steps is rejected, and the error per tolerance varies by a hundred times."""
+    stop = da.Model("stop", gravity=(0, 0, 0))
+    stop.parameters(k=2e5)
+    body = stop.body("b", mass=1, com=(0, 0, 0), inertia=(1, 1, 1))
+    stop.prismatic("P", "ground", body, point=(0, 0, 0), axis="x")
+    stop.joint_force("F", "P", "-9.81")
+    stop.stop("floor", "q(P)", lower=0, stiffness="k", exponent=1.5)
+    stop.initial("P", 0.5)
+    model = da.compile(stop)
+    assert falls_short(model, 2.0, {"integrator": integrator, "rtol": rtol, "atol": rtol / 100}) == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("force", "start", "duration", "given"),
+    [
+        (
+            "q(P) - q(P)**3 - 0.1*u(P) + 0.3909222437042923*cos(1.4*t)", (1.2225557952237764, -0.6844031601774359),
+            60.0, {"integrator": "tsit5", "rtol": 1.2906566588066609e-11, "atol": 1.29e-13, "output_step": 60.0},
+        ),
+        (
+            "35.65427959499212*(1 - q(P)**2)*u(P) - q(P)", (1.8817567881642105, 0.0), 50.0,
+            {"integrator": "radau", "rtol": 8.640813751431645e-09, "atol": 4.173084735502444e-08,
+             "output_step": 50.0 / 7},
+        ),
+    ],
+)  # fmt: skip
+def test_at_few_outputs_a_small_difference_may_be_chance(force, start, duration, given):
+    model, begin = da.compile(slider(force)), {"initial": {"P": start[0]}, "initial_rates": {"P": start[1]}}
+    assert falls_short(model, duration, {**given, **begin}) == [False, True]
+
+
+def test_a_companion_that_makes_the_same_steps_tells_nothing():
+    """With an atol as large as the motion, the run and its companion took one step, wrong by 1e-4 both."""
+    verdicts()
+    problem = sys.modules["verdict_problems"].PROBLEMS[58]
+    model = da.compile(problem.build())
+    assert problem.size.length == 1e-6
+    given = {"integrator": "radau", "rtol": 4e-9, "atol": 7.5e-8, "output_step": 0.03}
+    run = da.simulate(model, 0.6, **given)
+    true = da.simulate(model, 0.6, output_step=0.03, rtol=1e-12, atol=1e-20, certify=False)
+    error = np.abs(run.values("u") - true.values("u")).max() / np.abs(true.values("u")).max()
+    assert error > 1e-4 > run.certificate.accuracy and not run.certificate.trusted
+
+
+def test_where_another_method_took_over_a_loose_companion_counts_less(monkeypatch):
+    """It judges the second by the second; the error may be that of the first, at its limit of stability."""
+    found, loose = [], companion._by_loose
+    monkeypatch.setattr(companion, "_by_loose", lambda *given: found.append(loose(*given)[0]) or (found[-1], 0.0))
+    model = da.compile(slider("-1e4*(q(P) - cos(t)) - 1e4*u(P)"))
+    run = da.simulate(model, 5.0, rtol=1e-9, atol=1e-11)
+    assert run.data.attrs["integrator"] == "radau"
+    rtol = 1e-9 * companion.LOOSER[type(companion.Radau())][0]
+    assert found[0].error >= 300 * 10 * found[0].growth * rtol / 1e4**0.8 * 0.999
 
 
 def test_companions_are_compared_at_both_sides_of_the_fastest_change():

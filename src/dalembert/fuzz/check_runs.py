@@ -78,6 +78,9 @@ def difference(run: Any, truth: Any, size: Size = UNIT) -> float:
         a, b = run.values(name)[:n][keep], truth.values(name)[:n][keep]
         sizes = np.abs(b).max(axis=0, initial=0.0)
         sizes = np.maximum(sizes, LEAST_SHARE * sizes.max(initial=0.0)) + floor
+        if name == "q":
+            for part in truth.dynamics.coordinates.quaternions:
+                sizes[part] = 1.0 + floor
         worst = max(worst, float((np.abs(a - b) / sizes).max(initial=0.0)))
     return worst if np.isfinite(worst) else np.inf
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from dalembert.analyses.simulation.choose_integrator import LOOSE, Choice
 from dalembert.analyses.simulation.drive import Driver, guard_spacing
-from dalembert.analyses.simulation.motion_sizes import LEAST_SIZE, sizes_of_motion
+from dalembert.analyses.simulation.motion_sizes import LEAST_SIZE, accuracy_of, sizes_of_motion
 from dalembert.dynamics import Context, Dynamics, cached_dynamics
 from dalembert.errors import DalembertError
 from dalembert.formulations.lagrange_multipliers import LagrangeMultipliers
@@ -30,10 +30,7 @@ from dalembert.trajectory.outcome import Occurrence, Outcome
 if TYPE_CHECKING:
     from dalembert.modular.compiled_system import CompiledSystem
 
-__all__ = ["accuracy_of", "estimate_by_other", "estimate_error", "estimate_motion"]
-
-# Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
-TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
+__all__ = ["estimate_by_other", "estimate_error", "estimate_motion"]
 
 # The loose companion: for runs at this tolerance or tighter, never looser than LOOSEST; how many times looser, and with
 # which power of that its error goes; it acquits if its difference is so many times below what is allowed, and below
@@ -48,6 +45,13 @@ DEFECT = 0.2  # share of the largest defect of a step that counts as error
 SHARE, STAGES = 0.6, 6  # of the run's evaluations it may use; evaluations in one of its steps
 OFF = 1.0  # tolerances, of the size of the motion: how far it may be off constraints before it is led back
 FEWEST_STEPS = 200
+
+# Errors that may be far from in proportion to the tolerance count ROUGH times: where that share of the steps was
+# rejected, few hard steps decide (on a stiff stop, or at the limit of stability), and where a method took over, another
+# one began. With so few outputs or steps a difference may be small by chance, and counts CHANCE times.
+ERRATIC: dict[type[Integrator], float] = {DormandPrince8: 0.25, Tsitouras5: 0.05, Radau: 0.1}
+FEW_STEPS: dict[type[Integrator], int] = {DormandPrince8: 50, Tsitouras5: 100, Radau: 100}
+FEW_OUTPUTS, CHANCE, ROUGH = 8, 30.0, 300.0
 
 # The tight companion: by how much tighter, how much of the error its difference shows, and a margin; not below FINEST.
 # If it finds the error close to what is allowed, or less than BELOW times below that, where some outputs may show too
@@ -65,18 +69,6 @@ TOUCHING = 4  # steps of a companion for one of `moreau-jean` with contacts
 SHORT = 50_000  # evaluations: companions of runs with fewer need no thread in which they can be interrupted
 CLOSER = "a larger penalty, or formulation='augmented-lagrangian'"
 SAME_EVENT = 1e-9  # of the duration: outputs as near as that to a jump are not compared
-
-
-def accuracy_of(method: Integrator, given: float | None, exact: bool = True) -> float:
-    """Accuracy that a run is held to, relative to the size of the motion: given, or by the tolerance.
-
-    Args:
-        exact: whether its equations satisfy the constraints exactly; otherwise a tolerance tells nothing of its error.
-    """
-    if given is not None:
-        return given
-    rtol = getattr(method, "rtol", None) if method.adaptive and exact else None
-    return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
 
 
 class _Companion(Driver):
@@ -193,6 +185,24 @@ class _Run:
         """The event that ends the bounces of which an event is one; empty if it is none."""
         event = self.dynamics.flat.events[name][0] if isinstance(self.dynamics, Dynamics) else None
         return f"{event.contact} rest" if isinstance(event, ContactEvent) and event.side >= 0 else ""
+
+    @property
+    def erratic(self) -> bool:
+        """Its error may be far from in proportion to the tolerance."""
+        result, share = self.outcome.result, ERRATIC.get(type(self.method), 1.0)
+        took_over = type(self.choice.method) is not type(self.method)
+        return took_over or result.rejected > share * (result.steps + result.rejected)
+
+    @property
+    def meager(self) -> bool:
+        """So few outputs or steps that differences may be small by chance."""
+        return len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS.get(type(self.method), 0)
+
+    @property
+    def tolerance(self) -> float:
+        """What acts of both tolerances, relative to the largest size."""
+        method: Any = self.method
+        return max(method.rtol, method.atol / float((self.sizes + self.floor).max(initial=1e-300)))
 
     @cached_property
     def floor(self) -> np.ndarray:
@@ -312,9 +322,9 @@ def _estimate(run: _Run) -> Estimate:
         return _by_adaptive(run)
     method: Any = run.method
     spent, rtol = 0, getattr(method, "rtol", 1.0)
-    if rtol <= TIGHT and type(method) in LOOSER and run.accuracy >= FORETOLD * rtol:
+    if rtol <= TIGHT and type(method) in LOOSER and run.accuracy >= FORETOLD * run.tolerance:
         factor = min(LOOSER[type(method)][0], LOOSEST / rtol)
-        sparse = run.sparse()
+        sparse = run if run.erratic else run.sparse()
         found, beyond = _by_loose(sparse, factor)
         if 1.0 < beyond <= PROMISING:
             spent = found.evaluations
@@ -322,6 +332,9 @@ def _estimate(run: _Run) -> Estimate:
         spent += found.evaluations
         if found.acquitted:
             return replace(found, evaluations=spent)
+    if (run.erratic or run.meager) and rtol / TIGHTEST >= FINEST:  # the error at rtol/10 may be as large
+        found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
+        return replace(found, evaluations=spent + found.evaluations)
     thinned = run.thinned()
     found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
@@ -339,8 +352,7 @@ def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
     """By a cheap run at a tolerance that is looser by a factor, good enough to acquit; and what it found over what it
     may find to acquit."""
     method: Any = run.method
-    _, power = LOOSER[type(method)]
-    result = run.outcome.result
+    power, result = LOOSER[type(method)][1], run.outcome.result
     loosened = {"rtol": method.rtol * factor, "atol": method.atol * factor, "max_step": np.inf}
     steps = max(FEWEST_STEPS, round(SHARE * result.evaluations / STAGES))
     if isinstance(method, Radau):
@@ -351,9 +363,10 @@ def _by_loose(run: _Run, factor: float) -> tuple[Estimate, float]:
     other = _Companion(run, replace(run.choice, method=loose, fallback=None), 0.0, off)
     compared = _Compared(run, other.run())
     scale = (ACQUIT_FINE if loosened["rtol"] <= FINE else ACQUIT) / factor**power
-    difference = compared.largest
+    difference, scale = compared.largest, scale * (ROUGH if run.erratic else CHANCE if run.meager else 1.0)
+    limit = NONLINEAR / (CHANCE if run.erratic or run.meager else 1.0)
     error = max(scale * difference, DEFECT * result.defect * method.rtol)
-    beyond = max(difference / NONLINEAR, error / run.accuracy) if compared.whole else np.inf
+    beyond = max(difference / limit, error / run.accuracy) if compared.whole else np.inf
     growth = difference / loosened["rtol"]
     by = f"by a run at rtol {loosened['rtol']:.0e}"
     found = Estimate(error, run.accuracy, growth, compared.end, by, compared.evaluations, acquitted=beyond <= 1.0)
@@ -379,7 +392,8 @@ def _by_tight(run: _Run, tighter: float, scale: float) -> Estimate:
     else:
         choice = replace(run.choice, method=retuned(method), fallback=None)
     by = f"by a run at rtol {method.rtol * factor:.0e}"
-    return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor))
+    steps = run.outcome.result.steps if finer and type(run.method) in LOOSER else 0
+    return _decided(run, choice, scale, by, min(method.rtol, method.rtol * factor), steps)
 
 
 def _retuned(method: Any, factor: float, max_steps: int) -> Integrator:
@@ -465,15 +479,18 @@ def _by_automatic(run: _Run, rtol: float, scale: float) -> Estimate:
     return _decided(run, choice, scale, f"by {kind.name} at rtol {rtol:.0e}", rtol)
 
 
-def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float) -> Estimate:
-    """The verdict of a companion that sees the whole error, times ``scale``."""
+def _decided(run: _Run, choice: Choice, scale: float, by: str, rtol: float, more_than: int = 0) -> Estimate:
+    """The verdict of a companion that sees all of the error, times ``scale``; of another if it took no more steps."""
     try:
         driver = _Companion(run, choice, run.spacing)
         outcome = driver.run()
     except DalembertError as error:  # such as a kernel that a model cannot give
         note = f"it could not be run: {error}"
         return Estimate(np.inf, run.accuracy, np.nan, float(run.times[0]), by, 0, False, note)
-    return _verdict(run, outcome, scale, by, rtol)
+    found = _verdict(run, outcome, scale, by, rtol)
+    if found.acquitted and outcome.result.steps <= more_than:
+        return _by_automatic(run, rtol, 1.0)
+    return found
 
 
 def _verdict(run: _Run, outcome: Outcome, scale: float, by: str, rtol: float) -> Estimate:

@@ -26,9 +26,9 @@ from dalembert.analyses.contacts.impact import SWITCH_TOLERANCE
 from dalembert.analyses.simulation.account import MOST_EVENTS, QUICK_AMONG, QUICK_EVENTS, QUICK_TIME
 from dalembert.analyses.simulation.certify import NEARLY_SINGULAR
 from dalembert.analyses.simulation.choose_integrator import Choice, choose_integrator
-from dalembert.analyses.simulation.companion import accuracy_of
 from dalembert.analyses.simulation.drive import Driver
 from dalembert.analyses.simulation.event_handlers import CHOSE_ANEW
+from dalembert.analyses.simulation.motion_sizes import accuracy_of
 from dalembert.analyses.simulation.options import DEFAULT_OUTPUTS, LIVE_METHODS, Options
 from dalembert.codegen import Kernel
 from dalembert.dynamics import Context, Dynamics

@@ -229,6 +229,7 @@ def _sources(run: Trajectory, drawing: Any) -> dict[tuple[int, str], int | str]:
     tables: dict[str, Mapping[str, int | str]] = {
         "Outputs": outputs, "Angles": joints, "Displacements": joints, "Energy": energy,
         "Position": {axis: at["pose"][0] + 9 + k for k, axis in enumerate("xyz")},
+        "States": {name: f"state {place}" for name, place in d.coordinates.own_states.items()},
     }  # fmt: skip
     return {
         (k, str(name)): tables[plot.title.split(" ")[0]][str(name)]
@@ -267,7 +268,7 @@ def _methods(run: Trajectory, living: Living, packed: Packed, typed: Sequence[st
         writes = [(field_address(packed, live, name), "i", packed.address(getattr(runner, name)))
                   for name in Runner._fields[1:]]  # fmt: skip
         writes.append((field_address(packed, live, "stiff"), "i", 0))
-        accuracy = companion.accuracy_of(runner.method, asked)
+        accuracy = motion_sizes.accuracy_of(runner.method, asked)
         words = _method_words(run, living, runner, accuracy, typed)
         words["companion"] = _companion(run, living, packed, runner, accuracy)
         found.append({"name": runner.method.name, "writes": writes if k else [], "words": words})

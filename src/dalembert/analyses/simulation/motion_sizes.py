@@ -1,4 +1,4 @@
-"""Sizes that errors of a motion refer to, in units of the mechanism."""
+"""Sizes that errors of a motion refer to, in units of the mechanism, and the accuracy that it is held to."""
 
 from __future__ import annotations
 
@@ -7,16 +7,32 @@ from collections.abc import Sequence
 import numpy as np
 
 from dalembert.dynamics import Dynamics
+from dalembert.integrators import Integrator
 from dalembert.numerics.along import largest_along
 from dalembert.trajectory.outcome import Outcome
 
-__all__ = ["LEAST_SHARE", "LEAST_SIZE", "motion_sizes", "motion_units", "sizes_of_motion"]
+__all__ = ["ENOUGH", "LEAST_SHARE", "LEAST_SIZE", "accuracy_of", "motion_sizes", "motion_units", "sizes_of_motion"]
+
+# Accuracy that a run is held to if none is given: so many tolerances, but this is enough if it is more than ten.
+TOLERANCES, ENOUGH, LEAST_TOLERANCES = 1e4, 1e-3, 10.0
 
 # Sizes that errors refer to: at least this share of the largest entry of its kind, and this besides, in units of the
 # mechanism: lengths that are not everyday ones count in their own size, not below the shortest one (m).
 LEAST_SHARE, LEAST_SIZE, SHORTEST = 0.01, 0.01, 1e-7
 EVERYDAY = (1 / 32, 1024.0)  # m
 LONGEST = 1024.0  # s: velocities in runs that last longer count in lengths over that time
+
+
+def accuracy_of(method: Integrator, given: float | None, exact: bool = True) -> float:
+    """Accuracy that a run is held to, relative to the size of the motion: given, or by the tolerance.
+
+    Args:
+        exact: whether its equations satisfy the constraints exactly; otherwise a tolerance tells nothing of its error.
+    """
+    if given is not None:
+        return given
+    rtol = getattr(method, "rtol", None) if method.adaptive and exact else None
+    return ENOUGH if rtol is None else min(TOLERANCES * rtol, max(ENOUGH, LEAST_TOLERANCES * rtol))
 
 
 def motion_sizes(

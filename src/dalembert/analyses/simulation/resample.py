@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from dalembert.analyses.simulation.certify import certify
-from dalembert.analyses.simulation.companion import ENOUGH
+from dalembert.analyses.simulation.motion_sizes import ENOUGH
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError, SimulationError
 from dalembert.integrators.base import Result, Status

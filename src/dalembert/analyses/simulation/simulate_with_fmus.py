@@ -18,8 +18,9 @@ from dalembert.analyses.assembly.check_values import check_values
 from dalembert.analyses.assembly.rank import hold_rank
 from dalembert.analyses.simulation.certify import certify
 from dalembert.analyses.simulation.choose_integrator import Choice
-from dalembert.analyses.simulation.companion import ENOUGH, MARGIN, TIGHTER, estimate_by_other
+from dalembert.analyses.simulation.companion import MARGIN, TIGHTER, estimate_by_other
 from dalembert.analyses.simulation.drive import Driver
+from dalembert.analyses.simulation.motion_sizes import ENOUGH
 from dalembert.analyses.simulation.options import Options
 from dalembert.analyses.simulation.resample import resample
 from dalembert.analyses.simulation.run_fmu import RunningFMU

@@ -92,9 +92,11 @@ class LiveModel {
   }
 
   column(found, source) {
-    const { width, kinetic, potential } = this.live.layout;
-    const take = (k) => Float64Array.from({ length: found.written }, (_, i) => found.observed[i * width + k]);
+    const { width, kinetic, potential, states } = this.live.layout;
+    const every = (values, width, k) => Float64Array.from({ length: found.written }, (_, i) => values[i * width + k]);
+    const take = (k) => every(found.observed, width, k);
     if (source === "work") return found.work;
+    if (`${source}`.startsWith("state ")) return every(found.states, states, Number(source.slice(6)));
     if (source === "total") {
       const [T, V] = [take(kinetic), take(potential)];
       return T.map((value, i) => value + V[i]);
