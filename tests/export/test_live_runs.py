@@ -308,4 +308,4 @@ def test_a_motion_that_was_not_simulated_and_one_that_was_saved(tmp_path):
 
 def test_states_of_a_model_have_their_curves_in_the_page():
     run = da.simulate(motor(), 1.0)
-    assert f"state {run.dynamics.coordinates.own_states['i']}" in run.live().text
+    assert f"state {run.dynamics.coordinates.own_states['i']}" in run.live().html
