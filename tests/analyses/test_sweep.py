@@ -85,8 +85,8 @@ def test_random_numbers_follow_their_law(law: Any, same: Any):
         (lambda: da.Design.grid({"a": {}}), "expected numbers"),
         (lambda: da.Design.lists({"a": [1, 2], "b": [1, 2, 3]}), "different lengths: a: 2, b: 3"),
         (lambda: da.Design.latin({"a": (1, 2)}, 0), "samples must be"),
-        (lambda: da.Design.random({"a": ("normal", 1)}, 5), "is no distribution"),
-        (lambda: da.Design.random({"a": ("uniform", 2, 1)}, 5), "is no distribution"),
+        (lambda: da.Design.random({"a": ("normal", 1)}, 5), "is not a distribution"),
+        (lambda: da.Design.random({"a": ("uniform", 2, 1)}, 5), "is not a distribution"),
         (lambda: da.Design.random({"a": stats.cauchy(np.nan)}, 5), "not finite"),
     ],
 )

@@ -195,8 +195,9 @@ class _Run:
 
     @property
     def meager(self) -> bool:
-        """So few outputs or steps that differences may be small by chance."""
-        return len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS.get(type(self.method), 0)
+        """So few outputs or steps that differences may be small by chance, and a far tighter companion can tell."""
+        few = len(self.wanted) <= FEW_OUTPUTS or self.outcome.result.steps < FEW_STEPS.get(type(self.method), 0)
+        return few and getattr(self.method, "rtol", 0.0) / TIGHTEST >= FINEST
 
     @property
     def tolerance(self) -> float:
