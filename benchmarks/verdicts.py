@@ -21,6 +21,7 @@ import math
 import statistics
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -327,6 +328,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=math.inf, help="of the runs that --cost measures, at most")
     parser.add_argument("--repeats", type=int, default=5, help="of these runs")
     given = parser.parse_args()
+    warnings.simplefilter("ignore", da.errors.ModelWarning)  # units of random sizes are meant
     if given.cost:
         cost(given.seconds, given.repeats)
         return

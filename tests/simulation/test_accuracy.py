@@ -464,3 +464,17 @@ def test_angles_do_not_count_in_lengths_of_a_small_mechanism():
     states, units = np.array([[1.06, 0.3, 1.28e-3]]), np.array([1.0, 1.0, 2.57e-5])
     np.testing.assert_array_equal(motion_sizes(states, [slice(0, 3)], units=units), states[0])
     np.testing.assert_allclose(motion_sizes(states, [slice(0, 3)]), [1.06, 0.3, 0.0106])
+
+
+def test_a_rough_run_whose_far_tighter_companion_stops_is_judged_by_a_tighter_one(monkeypatch):
+    tight, asked = companion._by_tight, []
+
+    def stops(run, tighter, scale):
+        asked.append(tighter)
+        found = tight(run, tighter, scale)
+        return replace(found, error=np.inf, acquitted=False) if tighter == companion.TIGHTEST else found
+
+    monkeypatch.setattr(companion._Run, "erratic", True)
+    monkeypatch.setattr(companion, "_by_tight", stops)
+    run = da.simulate(slider("-4*q(P)"), 5.0, rtol=1e-6, atol=1e-8)
+    assert asked == [companion.TIGHTEST, companion.TIGHTER] and run.certificate.trusted

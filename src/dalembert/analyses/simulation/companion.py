@@ -335,7 +335,9 @@ def _estimate(run: _Run) -> Estimate:
             return replace(found, evaluations=spent)
     if (run.erratic or run.meager) and rtol / TIGHTEST >= FINEST:  # the error at rtol/10 may be as large
         found = _by_tight(run, TIGHTEST, CLOSE_MARGIN)
-        return replace(found, evaluations=spent + found.evaluations)
+        spent += found.evaluations
+        if np.isfinite(found.error):  # else it stopped on the way
+            return replace(found, evaluations=spent)
     thinned = run.thinned()
     found = _by_tight(thinned, TIGHTER, MARGIN / SHOWN)
     spent += found.evaluations
