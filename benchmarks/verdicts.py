@@ -209,10 +209,12 @@ def judge(number: int, rng: np.random.Generator, accuracies: bool, name: str) ->
     try:
         other, truth = (
             da.simulate(
-                dynamics, duration, **start, **(best | ({"integrator": "radau"} if problem.stiff else {"step": longest})),
-                rtol=rtol, atol=0.01 * rtol * small,
+                dynamics, duration, **start, rtol=rtol, atol=0.01 * rtol * small,
+                **(best | ({"integrator": "radau"} if problem.stiff else {"step": longest})),
             )
-            for dynamics, rtol, longest in zip((by_others(number), compiled(number)), fine, (step / 2, step), strict=True)
+            for dynamics, rtol, longest in zip(
+                (by_others(number), compiled(number)), fine, (step / 2, step), strict=True
+            )
         )  # fmt: skip
     except da.DalembertError:  # where steps with impulses ended a little beyond a stop, others do not begin
         return None

@@ -146,9 +146,10 @@ def _glimpse(scene: Scene) -> Scene:
 
 
 def _short(value: Any) -> Any:
-    """Numbers with seven digits, wherever they are."""
+    """Numbers with seven digits, wherever they are, whole ones without a point."""
     if isinstance(value, FLOATING):
-        return float(f"{value:.7g}")
+        short = float(f"{value:.7g}")
+        return int(short) if short.is_integer() and abs(short) < 1e7 else short
     if isinstance(value, DICT):
         return {name: _short(one) for name, one in value.items()}
     return [_short(one) for one in value] if isinstance(value, SEQUENCE) else value

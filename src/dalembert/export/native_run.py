@@ -13,11 +13,12 @@ from dalembert.integrators.ends import EVENT, FAILED, FINISHED, STIFF
 from dalembert.integrators.loop import integrate
 from dalembert.integrators.problem import Memory, Monitor, Problem, Stepper
 from dalembert.integrators.switching import find_at_once, write
-from dalembert.native import Flag, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
+from dalembert.native import Flag, Function, Int, Kernel, Matrix, Real, Record, Ref, Vector, native
 from dalembert.numerics.context import OK, Context
 
 __all__ = [
-    "ACTED", "NOT_A_NUMBER", "NO_START", "Live", "evaluate_rates", "first_state", "go", "restart", "run_live",
+    "ACTED", "NOT_A_NUMBER", "NO_START", "Live", "evaluate_rates", "first_state", "go", "react_to_all", "restart",
+    "run_live",
 ]  # fmt: skip
 
 # How a run ends besides the ways of a time loop: it could not begin; an event ended it or could not act.
@@ -31,6 +32,7 @@ class Live(Record):
     Attributes:
         n_times: outputs; nx: length of (q, u, W).
         start, watch, events: what the parts of the run work on.
+        react: ``react_to_all`` of this run; None in models without events, whose code then has none of it.
         context, problem, memory, stepper: equations and method, as ``analyses.simulation.drive`` makes them.
         stiff: what takes over where the problem turns out stiff is there: ``slow_…``.
         converted: kernel of (t, q, u, p): the start in other coordinates, if ``converts``, and the angles and
@@ -59,6 +61,7 @@ class Live(Record):
     stepper, slow_stepper = 2 * Ref(Stepper)
     monitor = Ref(Monitor)
     converted, geometry = 2 * Kernel()
+    react = Function(float, Vector)
     drawn = Vector("n_drawn")
 
 
@@ -135,7 +138,7 @@ def _as_written(c: Context):
 
 
 @native
-def _react_to_all(a: Live, t: float, x: np.ndarray) -> int:
+def react_to_all(a: Live, t: float, x: np.ndarray) -> int:
     """Let all events act that happen at the same time, in the order of the model; what ends the run is last."""
     p, m, e, found = a.problem, a.memory, a.events, np.empty(a.problem.n_events)
     if a.slow:
@@ -174,7 +177,7 @@ def go(a: Live, x: np.ndarray, watching: bool) -> int:
             if status != FINISHED:
                 return status
         elif status == EVENT:
-            reaction = _react_to_all(a, t, x)
+            reaction = a.react(t, x)
             if reaction != HAPPENED:
                 a.reaction = reaction
                 return ACTED

@@ -36,7 +36,7 @@ from dalembert.equations import Equations
 from dalembert.errors import DalembertError
 from dalembert.export.make_start import Limits, Wanted, make_start
 from dalembert.export.native_events import Events
-from dalembert.export.native_run import Live
+from dalembert.export.native_run import Live, react_to_all
 from dalembert.export.native_watch import MEASURED, Watch
 from dalembert.export.portable import refuse_what_needs_python
 from dalembert.integrators import INTEGRATORS
@@ -150,7 +150,7 @@ def make_living(
     if geometry is not None:
         live.set(geometry=geometry)
     if dynamics.flat.events:
-        live.set(events=maker.events(live.context))
+        live.set(events=maker.events(live.context), react=react_to_all.bind(live))
     if dynamics.coordinates is not dynamics.relative.coordinates:
         live.set(converts=True, converted=_converted(dynamics))
         watch.counted = True
