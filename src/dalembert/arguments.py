@@ -12,13 +12,13 @@ import typing
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, ParamSpec, SupportsFloat, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, ParamSpec, SupportsFloat, TypeVar
 
 from dalembert.errors import DalembertError, MissingError, did_you_mean
 from dalembert.values import ARRAY, BOOLEAN, INTEGER, MAPPING, SEQUENCE, is_finite
 
 __all__ = [
-    "Between", "Count", "Number", "Order", "Seed", "entry_of", "no_attribute", "public", "public_class",
+    "Answering", "Between", "Count", "Number", "Order", "Seed", "entry_of", "no_attribute", "public", "public_class",
     "public_methods",
 ]  # fmt: skip
 
@@ -170,6 +170,21 @@ def no_attribute(what: str, name: str, known: Iterable[str], words: Mapping[str,
     public = [] if name.startswith("_") else [one for one in known if not one.startswith("_")]
     question = f"did you mean {words[name]}?" if name in words else did_you_mean(name, public, 3)
     return AttributeError(f"{what} has no attribute {name!r}; {question}".removesuffix("; "))
+
+
+class Answering:
+    """A class that answers for what it does not have: words of other programs get ours, others the nearest name."""
+
+    _words: ClassVar[Mapping[str, str]] = {}
+    _known_as: ClassVar[str] = ""  # in messages; its name otherwise
+
+    if not TYPE_CHECKING:  # type checkers know what there is
+
+        def __getattr__(self, name: str) -> Any:
+            kind = type(self)
+            if name in dir(kind):
+                return object.__getattribute__(self, name)  # raises what its property raised
+            raise no_attribute(kind._known_as or kind.__name__, name, dir(kind), kind._words)
 
 
 def _title(call: Callable[..., Any]) -> str:

@@ -7,11 +7,11 @@ import threading
 from collections.abc import Sequence
 from functools import cached_property
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from dalembert.arguments import no_attribute, public
+from dalembert.arguments import Answering, public
 from dalembert.coordinates import CoordinateOptions
 from dalembert.dynamics.choose import choose, is_rolled
 from dalembert.dynamics.derivatives import Evaluated, constrained_derivatives, parameter_derivatives
@@ -87,7 +87,7 @@ _WORDS = {  # of other programs
 }  # fmt: skip
 
 
-class Dynamics:
+class Dynamics(Answering):
     """Equations of motion as machine code: state layout, accelerations, multipliers, residuals, energies.
 
     ``parameters`` of its calls are ``Values``: a dictionary of those that differ from the model's, by name, or None.
@@ -108,6 +108,8 @@ class Dynamics:
         dynamics = da.compile(da.library.double_pendulum())
         print(dynamics.q_names, dynamics.mass_matrix([0.3, -0.2]))
     """
+
+    _words = _WORDS
 
     @public
     def __init__(
@@ -147,13 +149,6 @@ class Dynamics:
     def __reduce__(self) -> Any:
         # Machine code stays behind: the cache of objects gives it again.
         return _again, (self.model, self.recipe, self.held_ranks)
-
-    if not TYPE_CHECKING:  # type checkers know what there is
-
-        def __getattr__(self, name: str) -> Any:
-            if name in dir(type(self)):
-                return object.__getattribute__(self, name)  # raises what its property raised
-            raise no_attribute("Dynamics", name, dir(type(self)), _WORDS)
 
     def __repr__(self) -> str:
         return (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dalembert.arguments import no_attribute, public_methods
+from dalembert.arguments import Answering, public_methods
 from dalembert.dynamics import Context, Dynamics
 from dalembert.errors import DalembertError
 from dalembert.netcdf import write_sealed
@@ -52,7 +52,7 @@ _WORDS = {  # of other programs, and of single runs
 
 
 @public_methods
-class Batch(TimeSeries):
+class Batch(Answering, TimeSeries):
     """Motions of many samples over time.
 
     Attributes:
@@ -66,6 +66,8 @@ class Batch(TimeSeries):
         batch.trajectory(1).certificate
     """
 
+    _words = _WORDS
+
     def __init__(
         self,
         data: xr.Dataset,
@@ -78,13 +80,6 @@ class Batch(TimeSeries):
         self._data, self.dynamics, self.failed = data, dynamics, failed
         # look: how a sample went; finish: all its quantities, with a certificate.
         self._parameters, self._look, self._finish = parameters, look, finish
-
-    if not TYPE_CHECKING:  # type checkers know what there is
-
-        def __getattr__(self, name: str) -> Any:
-            if name in dir(type(self)):
-                return object.__getattribute__(self, name)  # raises what its property raised
-            raise no_attribute("Batch", name, dir(type(self)), _WORDS)
 
     def __repr__(self) -> str:
         first, last, attrs = float(self.data.time[0]), float(self.data.time[-1]), self.data.attrs

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast, overload
 
 import numpy as np
 
-from dalembert.arguments import no_attribute, public_methods
+from dalembert.arguments import Answering, public_methods
 from dalembert.dynamics import Dynamics, Recipe
 from dalembert.dynamics.outputs import formula_kernel, formula_of_motion
 from dalembert.errors import DalembertError, check_known, unknown, warn
@@ -73,7 +73,7 @@ _WORDS = {  # of other programs
 
 
 @public_methods
-class Trajectory(TimeSeries):
+class Trajectory(Answering, TimeSeries):
     """Motion over time, with a certificate.
 
     Attributes:
@@ -87,6 +87,9 @@ class Trajectory(TimeSeries):
         run.reaction("D").sel(kind="force")
         run.save("run.nc")
     """
+
+    _words = _WORDS
+    _known_as = "the trajectory"
 
     def __init__(
         self,
@@ -286,13 +289,6 @@ class Trajectory(TimeSeries):
 
     def _known(self, dimension: str, name: str) -> None:
         check_known(f"unknown {dimension}", name, [str(one) for one in self.values(dimension)], "the trajectory has")
-
-    if not TYPE_CHECKING:  # type checkers know what there is
-
-        def __getattr__(self, name: str) -> Any:
-            if name in dir(type(self)):
-                return object.__getattribute__(self, name)  # raises what its property raised
-            raise no_attribute("the trajectory", name, dir(type(self)), _WORDS)
 
     def at(self, time: float) -> State:
         """Where the mechanism is at a time of the run (s): a state to begin any analysis from.
