@@ -148,8 +148,7 @@ class MechanismHandler(EventHandler):
         if not d.follows_switches:
             raise ModelError(
                 f"formulation {d.formulation.name!r} uses variables of its own and cannot handle contacts or "
-                "friction that "
-                f"close or stick during a run ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
+                f"friction that close or stick during a run ({', '.join(d.flat.contacts + d.flat.frictions)}).  "
                 f"Fix: formulation='lagrange-multipliers'"
             )
         for part in parts:
