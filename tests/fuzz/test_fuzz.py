@@ -8,6 +8,7 @@ from dataclasses import fields
 
 import numpy as np
 import pytest
+import xarray as xr
 from typer.testing import CliRunner
 
 import dalembert as da
@@ -25,7 +26,7 @@ from dalembert.fuzz import KINDS, check_models, fuzz, fuzzing, replay
 from dalembert.fuzz.case import draw_case, smaller_cases, try_case
 from dalembert.fuzz.check_models import Finding, Judged, check_model
 from dalembert.fuzz.check_runs import check_run, random_options
-from dalembert.fuzz.hostile_files import FORMATS, _changed_attribute
+from dalembert.fuzz.hostile_files import FORMATS, _changed_attribute, _changed_data
 from dalembert.fuzz.random_mechanisms import draw_size, random_model
 from dalembert.fuzz.random_models import Size, loop_model
 from dalembert.fuzz.random_scenes import random_scene
@@ -246,6 +247,13 @@ def test_a_short_session(tmp_path):
     found = fuzz(seed=5, cases={"models": 1, "runs": 1, "files": 24}, folder=tmp_path)
     assert not found.findings, str(found)
     assert found.cases == {"models": 1, "runs": 1, "files": 24}
+
+
+def test_texts_stay_texts_where_results_are_damaged_twice():
+    """Numbers that became texts are no integers any more."""
+    data = xr.Dataset({"q": ("time", np.array(["0.0", "1.0"]))})
+    for seed in range(40):
+        _changed_data(data, np.random.default_rng(seed))
 
 
 def test_velocities_that_are_no_numbers_get_words():

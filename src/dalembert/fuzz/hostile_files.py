@@ -202,7 +202,8 @@ def _changed_data(data: Any, rng: np.random.Generator) -> Any:
         elif how == 1 and values.dtype.kind == "f":
             data[name] = values * float(rng.choice([np.nan, np.inf, 1e300, 0.0, -1.0]))
         elif how == 2:
-            data[name] = values.astype(rng.choice(["int32", "float32", "str"]))
+            kind = str(rng.choice(["int32", "float32", "str"]))
+            data[name] = values.astype(kind if values.dtype.kind in "biuf" else "str")
         else:
             data[name] = values.mean() if values.dtype.kind == "f" else values
     return data
