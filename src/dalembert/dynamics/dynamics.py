@@ -455,12 +455,12 @@ class Dynamics(Answering):
         """The constraint equations of many states at a time, with memory of this thread; None if the kernel takes only
         one."""
         kernel = self.kernels.constraint_kernel
-        if getattr(self._last, "lanes", None) is None and kernel.has_batch:
-            self._last.lanes = ConstraintLanes(
+        lanes: ConstraintLanes | None = getattr(self._last, "lanes", None)
+        if lanes is None and kernel.has_batch:
+            lanes = self._last.lanes = ConstraintLanes(
                 width=kernel.width, n_in=kernel.n_in, n_out=kernel.n_out, n_state=self.nq + self.nv,
                 holonomic=self.holonomic, rows=len(self.rows), kernel=kernel,
             )  # fmt: skip
-        lanes: ConstraintLanes | None = getattr(self._last, "lanes", None)
         return lanes
 
     @property
@@ -475,8 +475,7 @@ class Dynamics(Answering):
         if closed:
             raise ModelError(
                 f"formulation {self.formulation.name!r} uses variables of its own and cannot handle contacts or "
-                "friction that close or "
-                f"stick later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
+                f"friction that close or stick later ({', '.join(closed)}).  Fix: formulation='lagrange-multipliers'"
             )
 
     @public

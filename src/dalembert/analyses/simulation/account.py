@@ -11,16 +11,9 @@ from dalembert.integrators.base import Memory, Result
 from dalembert.trajectory.outcome import Occurrence
 
 __all__ = [
-    "ENDLESS",
-    "MOST_EVENTS",
-    "OVERLOOKED",
-    "QUICK_AMONG",
-    "QUICK_EVENTS",
-    "QUICK_TIME",
-    "Account",
-    "jolts",
+    "ENDLESS", "MOST_EVENTS", "OVERLOOKED", "QUICK_AMONG", "QUICK_EVENTS", "QUICK_TIME", "Account", "jolts",
     "overlooked",
-]
+]  # fmt: skip
 
 # A run with more events than this, or with so many of one kind (among so many of all) within so short a time (s),
 # bounces without end.

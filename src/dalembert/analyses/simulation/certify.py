@@ -12,7 +12,7 @@ import sympy as sp
 from dalembert.analyses.simulation.certify_cables import cable_checks, cable_remarks
 from dalembert.analyses.simulation.certify_contacts import CLOSER, contact_checks, contact_remarks
 from dalembert.analyses.simulation.certify_events import event_checks
-from dalembert.analyses.simulation.seen import Seen
+from dalembert.analyses.simulation.seen import Seen, largest
 from dalembert.dynamics import Context, Dynamics
 from dalembert.elements.base import formulas_in
 from dalembert.integrators.base import Result, Status
@@ -205,9 +205,9 @@ def _constraint_checks(seen: Seen, context: Context, accuracy: float) -> list[Ch
     if dynamics.holonomic:
         about = "how far loops and drives are from closed: |φ|"
         checks.append(Check("position residual", position, accuracy, "", about, CLOSER))
-    limit = accuracy * max(1.0, _largest(data["u"]))
+    limit = accuracy * max(1.0, largest(data["u"]))
     checks.append(Check("velocity residual", velocity, limit, "", "|A u + b|", CLOSER))
-    scale = 1.0 + _largest(accelerations.du)
+    scale = 1.0 + largest(accelerations.du)
     correction = context.statistics.largest_correction
     about = "largest correction of velocities, or positions, by one projection onto the constraints, relative"
     if not outcome.projects:
@@ -378,13 +378,13 @@ def _range(values: np.ndarray) -> float:
 
 def _stands(data: Recorded) -> bool:
     """Nothing moves but by rounding: there is no energy to compare with."""
-    still = all(_largest(u) <= STANDS for u in (data["u"][-1:], data["u"]))  # mostly the last output tells
+    still = all(largest(u) <= STANDS for u in (data["u"][-1:], data["u"]))  # mostly the last output tells
     return still and bool(np.ptp(data["q"], axis=0).max(initial=0.0) <= STANDS)
 
 
 def _norm_checks(dynamics: Dynamics, data: Recorded) -> list[Check]:
     lengths = [
-        _largest(np.sqrt(np.einsum("ti,ti->t", Q, Q)) - 1.0)
+        largest(np.sqrt(np.einsum("ti,ti->t", Q, Q)) - 1.0)
         for Q in (data["q"][:, at] for at in dynamics.coordinates.quaternions)
     ]
     return [Check("quaternion norm", max(lengths), NORM_LIMIT, "", "| |Q| − 1 |")] if lengths else []
@@ -495,11 +495,6 @@ def acting_rows(dynamics: Dynamics, context: Context) -> tuple[int, int]:
     off = flat.off(dict(zip(dynamics.parameter_names, context.parameters, strict=True))) | by_events
     acting = sum(row.rigid or row.owner not in off for row in dynamics.rows)
     return acting, sum(row.owner in by_events and not row.rigid for row in dynamics.rows)
-
-
-def _largest(values: Any) -> float:
-    array = np.abs(np.asarray(values))
-    return float(array.max()) if array.size else 0.0
 
 
 def _tables_left(dynamics: Dynamics, context: Context) -> str:

@@ -15,7 +15,7 @@ from dalembert.trajectory.outcome import Outcome, pieces
 from dalembert.trajectory.record import solve_states
 from dalembert.trajectory.recorded import Recorded
 
-__all__ = ["Accelerations", "Seen"]
+__all__ = ["Accelerations", "Seen", "largest"]
 
 LEVELS = "position", "velocity"
 
@@ -48,7 +48,7 @@ class Seen:
         looked_at = dynamics.is_large or dynamics.flat.contacts or not self.away
         lanes = None if looked_at else dynamics.constraint_lanes
         if lanes is None:
-            parts = [tuple(_largest(self.residuals[level]) for level in LEVELS)]
+            parts = [tuple(largest(self.residuals[level]) for level in LEVELS)]
         else:
             times, states = self.data["time"], self.outcome.result.states
             parts = [
@@ -131,6 +131,6 @@ def _worst(values: Iterable[float]) -> float:
     return max(values, key=lambda value: (value != value, value))
 
 
-def _largest(values: Any) -> float:
+def largest(values: Any) -> float:
     """In size; 0 of nothing."""
-    return float(np.abs(values).max(initial=0.0))
+    return float(np.abs(np.asarray(values)).max(initial=0.0))
